@@ -1,0 +1,62 @@
+# Two commands do everything on a machine with Python >= 3.11, git and make: `make demo` and `make test`.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+WORKERS ?= 2
+
+.PHONY: help setup demo test check format lint types imports reference lock bench soak clean
+
+help:  ## List the targets.
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+
+setup: $(STAMP)  ## Create .venv with the locked packages and this project.
+
+$(STAMP): requirements-dev.lock pyproject.toml
+	@[ -n "$(PYTHON)" ] || { echo "CodePlane needs Python 3.11 or newer on PATH (or make PYTHON=/path/to/python)."; exit 2; }
+	@echo "Setting up $(VENV) with $(PYTHON) ..."
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup  ## Open a sample repository, start the server, drive it with a real MCP client, tell the story.
+	@$(BIN)/cpl demo
+
+check: setup format lint types imports  ## Format, lint, types, import rules, fast tests.
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+test: setup lint types imports  ## Everything CI runs.
+	@$(BIN)/python -m pytest -n $(WORKERS)
+
+format: setup
+	@$(BIN)/ruff format --quiet .
+
+lint: setup
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+
+types: setup
+	@$(BIN)/mypy --no-error-summary
+
+imports: setup
+	@$(BIN)/lint-imports --no-cache > .imports.log || { cat .imports.log; exit 1; }
+
+reference: setup  ## Write the generated reference pages again.
+	@$(BIN)/python -m codeplane.surfaces.cli.reference docs/reference
+
+lock: setup  ## Resolve and hash both lock files again.
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate pyproject.toml --group dev -o requirements-dev.lock
+
+bench: setup  ## Print ratios against floors and peers.
+	@$(BIN)/python bench/startup.py
+	@$(BIN)/python bench/load.py
+
+soak: setup  ## The stated counts in full: all tests with ten times the examples, and the load run.
+	@CODEPLANE_SOAK=10 $(BIN)/python -m pytest -n $(WORKERS)
+	@$(BIN)/python bench/load.py
+
+clean:  ## Remove everything that make created.
+	rm -rf $(VENV) .imports.log .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

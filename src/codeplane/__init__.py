@@ -1,0 +1,1 @@
+"""CodePlane: a local control plane between AI coding agents and a Git repository."""

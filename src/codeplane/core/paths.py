@@ -1,0 +1,259 @@
+"""Paths inside the repository: parsed once, then trusted, and resolved without leaving the tree."""
+
+import errno
+import os
+import re
+import sys
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import ClassVar
+
+from codeplane.core.errors import CodePlaneError
+
+MAX_SEGMENT_BYTES = 255
+MAX_PATH_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RepoPath:
+    """A path relative to the repository root, with forward slashes, in NFC; `.` is the root itself.
+
+    Invariant: `text` is what `parse` makes of it; the same path has no other spelling, and none leads out of the tree.
+    The type is lexical: it says nothing about the disk, where a symlink may lead out until `resolve_inside` is asked.
+    """
+
+    text: str
+    ROOT: ClassVar["RepoPath"]
+
+    def __post_init__(self) -> None:
+        if _normalised(self.text) != self.text:
+            raise _invalid(self.text, "it is not in normal form; use RepoPath.parse")
+
+    @classmethod
+    def parse(cls, text: str) -> "RepoPath":
+        """Return the path that the text names; `./`, a trailing `/`, doubled slashes and `.` segments are dropped.
+
+        A first segment that begins with `~` and is followed by a slash, like `~` alone, is somebody's home directory;
+        a file `~draft` in the root is an ordinary file.
+
+        Raises:
+            CodePlaneError: `PATH_OUTSIDE_REPOSITORY` for absolute paths, home directories and `..`; `PATH_INVALID`
+                for what is no path at all.
+        """
+        return cls(_normalised(text))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The segments; none for the root."""
+        return () if self.text == "." else tuple(self.text.split("/"))
+
+    @property
+    def name(self) -> str:
+        """The last segment; empty for the root."""
+        return "" if self.text == "." else self.text.rpartition("/")[2]
+
+    @property
+    def suffix(self) -> str:
+        """The last extension with its dot, or nothing."""
+        return PurePosixPath(self.name).suffix
+
+    @property
+    def parent(self) -> "RepoPath":
+        """The directory that holds it; the root's parent is the root."""
+        return RepoPath(self.text.rpartition("/")[0] or ".")
+
+    def joined(self, child: "str | RepoPath") -> "RepoPath":
+        """Return the path of something below this directory; raises what `parse` raises."""
+        below = child if isinstance(child, RepoPath) else RepoPath.parse(child)
+        return RepoPath("/".join((*self.parts, *below.parts)) or ".")
+
+    def is_inside(self, other: "RepoPath") -> bool:
+        """Tell whether this is `other` or lies below it."""
+        return other.text in {".", self.text} or self.text.startswith(other.text + "/")
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def resolve_inside(root: Path, path: RepoPath, *, must_exist: bool = False) -> Path:
+    """Return the real absolute path, with every symlink followed.
+
+    The answer is true for the moment of asking: somebody who may write to the tree can swap a directory for a symlink
+    between this check and the use. Callers that write open the real path they got, and check again before the rename.
+
+    Raises:
+        CodePlaneError: `PATH_OUTSIDE_REPOSITORY` when a symlink, dangling or not, leads out of `root`; `PATH_INVALID`
+            for a loop of symlinks; `FILE_NOT_FOUND` when it must exist and does not; `PERMISSION_DENIED` when a
+            directory on the way may not be searched, because then nobody knows where the path leads.
+    """
+    real_root = os.path.realpath(root)
+    candidate = os.path.join(real_root, *path.parts)  # noqa: PTH118 - `realpath` below never raises, `Path.resolve` does
+    real = os.path.realpath(candidate)
+    if real != real_root and not real.startswith(real_root.rstrip("/") + "/"):
+        raise _outside(path.text, "a symlink leads out of the repository")
+    _check_reachable(candidate, path, must_exist=must_exist)
+    return Path(real)
+
+
+def repo_path_of(root: Path, absolute: Path) -> RepoPath:
+    """Return the repository path of an absolute path below `root`, as given or with the root's symlinks resolved.
+
+    Nothing below the root is resolved, and a `..` in the path is refused: it means different things on the two sides
+    of a symlink.
+
+    Raises:
+        CodePlaneError: `PATH_OUTSIDE_REPOSITORY` when it is elsewhere, `PATH_INVALID` when it has no valid name.
+    """
+    if not absolute.is_absolute():
+        raise _invalid(str(absolute), "it is not absolute")
+    for known_root in (root, Path(os.path.realpath(root))):
+        if absolute.is_relative_to(known_root):
+            return RepoPath.parse(absolute.relative_to(known_root).as_posix())
+    raise _outside(str(absolute), "it is not below the repository root")
+
+
+def same_path(a: RepoPath, b: RepoPath, *, case_sensitive: bool) -> bool:
+    """Tell whether two paths name the same file on a file system of that kind."""
+    return a == b or (not case_sensitive and _folded(a.text) == _folded(b.text))
+
+
+def is_case_sensitive(directory: Path) -> bool:
+    """Tell whether names that differ in case are different files in this directory; nothing is written.
+
+    Two entries that differ in case only are proof. Otherwise an entry, or else the directory itself, is looked up with
+    its case swapped. Where no name has a letter to swap, the platform's habit answers: insensitive on macOS only.
+    """
+    try:
+        names = set(os.listdir(directory))  # noqa: PTH208 - names are wanted, not paths
+    except OSError:
+        names = set()
+    swappable = sorted(name for name in names if name.swapcase() != name)
+    if any(name.swapcase() in names for name in swappable):
+        return True
+    for entry in (*(directory / name for name in swappable[:16]), Path(os.path.realpath(directory))):
+        if entry.name.swapcase() != entry.name and os.path.lexists(entry):
+            return not _is_same_entry(entry, entry.with_name(entry.name.swapcase()))
+    return sys.platform != "darwin"
+
+
+def canonical_case(root: Path, path: RepoPath) -> RepoPath:
+    """Return the path as it is spelled on disk; unchanged where case matters and for what does not exist."""
+    if is_case_sensitive(root):
+        return path
+    spelled: list[str] = []
+    for part in path.parts:
+        spelled.append(_spelling_on_disk(root.joinpath(*spelled), part))
+    return RepoPath.parse("/".join(spelled) or ".")
+
+
+# The bulk of a repository's paths: nothing to normalise, nothing to refuse.
+_PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}){0,20}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+def _normalised(text: str) -> str:
+    if _PLAIN.fullmatch(text):
+        return text
+    _check_characters(text)
+    normal = unicodedata.normalize("NFC", text)
+    if normal.startswith("//"):
+        raise _invalid(text, "it names a network share")
+    if normal.startswith("/"):
+        raise _outside(text, "it is absolute")
+    raw_segments = normal.split("/")
+    segments = [segment for segment in raw_segments if segment not in {"", "."}]
+    _check_segments(text, segments)
+    if segments and segments[0].startswith("~") and _is_home(raw_segments, segments[0]):
+        raise _outside(text, "it names a home directory")
+    return "/".join(segments) or "."
+
+
+def _is_home(raw_segments: list[str], first: str) -> bool:
+    return first == "~" or raw_segments.index(first) < len(raw_segments) - 1
+
+
+def _check_characters(text: str) -> None:
+    if not text:
+        raise _invalid(text, "it is empty")
+    # No text this long becomes short enough in NFC, and normalising a hostile one takes quadratic time.
+    if len(text) > 2 * MAX_PATH_BYTES:
+        raise _invalid(text, f"it is longer than {MAX_PATH_BYTES} bytes")
+    if _CONTROL.search(text):
+        raise _invalid(text, "it holds a control character")
+    if "\\" in text:
+        raise _invalid(text, "it holds a backslash")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise _invalid(text, "it is not valid Unicode")
+
+
+def _check_segments(text: str, segments: list[str]) -> None:
+    if ".." in segments:
+        raise _outside(text, "it holds a `..` segment")
+    if segments and _DRIVE.fullmatch(segments[0]):
+        raise _invalid(text, "it names a Windows drive")
+    if any(len(segment.encode("utf-8")) > MAX_SEGMENT_BYTES for segment in segments):
+        raise _invalid(text, f"a segment is longer than {MAX_SEGMENT_BYTES} bytes")
+    if len("/".join(segments).encode("utf-8")) > MAX_PATH_BYTES:
+        raise _invalid(text, f"it is longer than {MAX_PATH_BYTES} bytes")
+
+
+def _check_reachable(candidate: str, path: RepoPath, *, must_exist: bool) -> None:
+    try:
+        os.stat(candidate)  # noqa: PTH116 - beside `realpath`, on the same string
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if must_exist:
+            raise CodePlaneError(
+                "FILE_NOT_FOUND", f"There is no file {_shown(path.text)}.", details={"path": path.text}
+            ) from error
+    except PermissionError as error:
+        raise CodePlaneError(
+            "PERMISSION_DENIED", f"The way to {_shown(path.text)} is closed.", details={"path": path.text}
+        ) from error
+    except OSError as error:
+        reason = "its symlinks form a loop" if error.errno == errno.ELOOP else f"the system says: {error.strerror}"
+        raise _invalid(path.text, reason) from error
+
+
+def _is_same_entry(entry: Path, other: Path) -> bool:
+    try:
+        return os.path.samestat(entry.lstat(), other.lstat())
+    except OSError:
+        return False
+
+
+def _spelling_on_disk(directory: Path, name: str) -> str:
+    try:
+        entries = os.listdir(directory)  # noqa: PTH208 - names are wanted, not paths
+    except OSError:
+        return name
+    if name in entries:
+        return name
+    return next((entry for entry in sorted(entries) if _folded(entry) == _folded(name)), name)
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
+
+
+def _shown(text: str) -> str:
+    short = text if len(text) <= 80 else f"{text[:40]}…{text[-39:]}"
+    return f"`{_CONTROL.sub('?', short).encode('utf-8', 'replace').decode('utf-8')}`"
+
+
+def _invalid(text: str, reason: str) -> CodePlaneError:
+    return CodePlaneError("PATH_INVALID", f"{_shown(text)} is not a repository path: {reason}.", details=_details(text))
+
+
+def _outside(text: str, reason: str) -> CodePlaneError:
+    message = f"{_shown(text)} is outside the repository: {reason}."
+    return CodePlaneError("PATH_OUTSIDE_REPOSITORY", message, details=_details(text))
+
+
+def _details(text: str) -> dict[str, str]:
+    # Details are written as JSON, which has no lone surrogates.
+    return {"path": text[:MAX_PATH_BYTES].encode("utf-8", "backslashreplace").decode("utf-8")}
+
+
+RepoPath.ROOT = RepoPath(".")

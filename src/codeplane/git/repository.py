@@ -1,0 +1,172 @@
+"""Find a repository and answer the cheap questions about it."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.processes import ProcessRequest, ProcessResult, run_process
+
+GIT_TIMEOUT_SECONDS = 30.0
+_LISTING_LIMIT = 512 * 1024 * 1024
+_FIXED_CONFIGURATION = (
+    "core.quotepath=false",
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "advice.statusHints=false",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """One working tree and where git keeps its data."""
+
+    root: Path
+    git_dir: Path
+    common_dir: Path
+
+    @property
+    def is_linked_worktree(self) -> bool:
+        """Tell whether this tree was made by `git worktree add`."""
+        return self.git_dir != self.common_dir
+
+    @property
+    def worktree_id(self) -> str:
+        """Return a name for this tree that is unique in the repository."""
+        return self.git_dir.name if self.is_linked_worktree else "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where HEAD points; no commit when unborn, no branch when detached."""
+
+    commit: str | None
+    branch: str | None
+
+    @property
+    def is_unborn(self) -> bool:
+        """Tell whether the branch has no commit yet."""
+        return self.commit is None
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedPaths:
+    """What the git index holds, as texts relative to the root, and every directory above."""
+
+    files: frozenset[str]
+    directories: frozenset[str]
+
+
+def find_repository(start: Path) -> Repository:
+    """Return the working tree that contains `start`.
+
+    Raises:
+        CodePlaneError: NOT_A_REPOSITORY, BARE_REPOSITORY, GIT_UNAVAILABLE, GIT_CORRUPT or GIT_FAILED.
+    """
+    if not start.is_dir():
+        raise CodePlaneError("NOT_A_REPOSITORY", f"{start} is not a directory.")
+    result = run_git(
+        start, "rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-dir", "--git-common-dir"
+    )
+    if result.returncode != 0:
+        raise _discovery_error(start, result.stderr_text)
+    is_bare, git_dir, common_dir = result.stdout_text.splitlines()[:3]
+    if is_bare == "true":
+        raise CodePlaneError("BARE_REPOSITORY", f"{start} is a bare repository: it has no working tree.")
+    top = run_git(start, "rev-parse", "--path-format=absolute", "--show-toplevel")
+    if top.returncode != 0:
+        raise _discovery_error(start, top.stderr_text)
+    root = Path(top.stdout_text.rstrip("\n"))
+    return Repository(root.resolve(), Path(git_dir).resolve(), Path(common_dir).resolve())
+
+
+def _discovery_error(start: Path, complaint: str) -> CodePlaneError:
+    lowered = complaint.lower()
+    if "not a git repository" in lowered:
+        return CodePlaneError("NOT_A_REPOSITORY", f"{start} is not inside a Git working tree.")
+    if "must be run in a work tree" in lowered:
+        return CodePlaneError("NOT_A_REPOSITORY", f"{start} is inside a git directory, not in a working tree.")
+    if "dubious ownership" in lowered:
+        hint = "Run the `git config --global --add safe.directory …` line that git shows."
+        return CodePlaneError("GIT_FAILED", "Git does not trust the owner of this repository.", hint=hint)
+    return CodePlaneError("GIT_CORRUPT", f"Git cannot read this repository: {complaint.strip()[:400]}")
+
+
+def read_head(repository: Repository) -> Head:
+    """Return the commit and branch of HEAD.
+
+    Raises:
+        CodePlaneError: GIT_CORRUPT when HEAD is neither a branch nor a commit.
+    """
+    branch = run_git(repository.root, "symbolic-ref", "--quiet", "--short", "HEAD")
+    commit = run_git(repository.root, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
+    branch_name = branch.stdout_text.strip() if branch.returncode == 0 else None
+    commit_id = commit.stdout_text.strip() if commit.returncode == 0 else None
+    if commit_id is None and branch_name is not None and _ref_exists(repository, branch_name):
+        raise CodePlaneError("GIT_CORRUPT", f"The branch {branch_name} names a commit that git cannot read.")
+    if branch_name is None and commit_id is None:
+        raise CodePlaneError("GIT_CORRUPT", "HEAD names neither a branch nor a commit that git can read.")
+    return Head(commit_id, branch_name)
+
+
+def _ref_exists(repository: Repository, branch: str) -> bool:
+    listing = run_git(repository.root, "for-each-ref", "--format=%(refname)", f"refs/heads/{branch}")
+    loose = repository.common_dir / "refs" / "heads" / branch
+    return bool(listing.stdout_text.strip()) or loose.is_file()
+
+
+def index_stat(repository: Repository) -> tuple[int, int] | None:
+    """Return modification time and size of the git index, or None when there is none."""
+    try:
+        status = (repository.git_dir / "index").stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def tracked_paths(repository: Repository) -> TrackedPaths:
+    """Return what git tracks in this tree, submodules as their directories."""
+    result = run_git(repository.root, "ls-files", "-z", output_limit=_LISTING_LIMIT)
+    if result.returncode != 0:
+        raise CodePlaneError("GIT_FAILED", f"git ls-files failed: {result.stderr_text.strip()[:400]}")
+    names = os.fsdecode(result.stdout).split("\0")
+    files = frozenset(name for name in names if name)
+    directories: set[str] = set()
+    for name in files:
+        parent = name.rpartition("/")[0]
+        while parent and parent not in directories:
+            directories.add(parent)
+            parent = parent.rpartition("/")[0]
+    return TrackedPaths(files, frozenset(directories))
+
+
+def git_version() -> str:
+    """Return the version of the git program, or raise GIT_UNAVAILABLE."""
+    return run_git(Path.cwd(), "version").stdout_text.strip()
+
+
+def run_git(directory: Path, *arguments: str, output_limit: int = 1024 * 1024) -> ProcessResult:
+    """Run git with fixed configuration, no prompt, no pager and a timeout."""
+    settings = [part for item in _FIXED_CONFIGURATION for part in ("-c", item)]
+    try:
+        return run_process(
+            ProcessRequest(
+                argv=("git", "--no-pager", *settings, *arguments),
+                cwd=directory,
+                environment=_git_environment(os.environ),
+                timeout_seconds=GIT_TIMEOUT_SECONDS,
+                output_limit_bytes=output_limit,
+            )
+        )
+    except CodePlaneError as error:
+        if error.code == "FILE_NOT_FOUND":
+            raise CodePlaneError("GIT_UNAVAILABLE", "The git program was not found on PATH.") from error
+        raise
+
+
+def _git_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Leave out variables that would point git elsewhere, as when called from inside a git hook."""
+    kept = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+    kept.update({"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8"})
+    return kept

@@ -1,0 +1,26 @@
+"""Who is calling, as far as the surface can tell."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class CallerKind(Enum):
+    """A person has shown a terminal or the operator token; everybody else is an agent under full policy."""
+
+    AGENT = "agent"
+    PERSON = "person"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One caller of the door.
+
+    `connection` names the transport connection, so that calls without a session id share one session.
+    `session_id` is the secret id that the client sent to join or resume a session.
+    """
+
+    kind: CallerKind
+    surface: str
+    connection: str
+    client: str = "unknown"
+    session_id: str | None = None

@@ -1,0 +1,56 @@
+"""What a call would touch, worked out before it runs."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from codeplane.core.paths import RepoPath
+
+
+class EffectClass(Enum):
+    """The strongest thing an operation may do.
+
+    RECORD changes only CodePlane's own records (budgets, tasks, memory) and counts as no mutation.
+    """
+
+    READ = "read"
+    RECORD = "record"
+    WRITE = "write"
+    DELETE = "delete"
+    EXECUTE = "execute"
+
+    @property
+    def mutates(self) -> bool:
+        """Tell whether the working tree, git, processes or remotes may change."""
+        return self in {EffectClass.WRITE, EffectClass.DELETE, EffectClass.EXECUTE}
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Paths, refs, commands and hosts of one call; policies judge these, not the arguments."""
+
+    reads: tuple[RepoPath, ...] = ()
+    writes: tuple[RepoPath, ...] = ()
+    deletes: tuple[RepoPath, ...] = ()
+    git_refs: tuple[str, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
+    network: tuple[str, ...] = ()
+    destructive: bool = False
+
+    @property
+    def touched(self) -> tuple[RepoPath, ...]:
+        """Return every path whose content may differ afterwards."""
+        return self.writes + self.deletes
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the ledger form; empty parts are left out."""
+        parts: dict[str, Any] = {
+            "reads": [path.text for path in self.reads],
+            "writes": [path.text for path in self.writes],
+            "deletes": [path.text for path in self.deletes],
+            "git_refs": list(self.git_refs),
+            "commands": [list(command) for command in self.commands],
+            "network": list(self.network),
+            "destructive": self.destructive,
+        }
+        return {name: value for name, value in parts.items() if value}

@@ -1,0 +1,101 @@
+"""What the door answers: one value from which every surface makes its own form."""
+
+import json
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from codeplane.core.errors import ErrorReport
+from codeplane.operations.models import Result
+
+
+class Outcome(Enum):
+    """How a call ended; the values are the kinds of its final ledger row."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    DENIED = "denied"
+    HELD = "held"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMeta:
+    """What surrounds a result.
+
+    `understood` says how unclear arguments were read; `incomplete` names what the answer lacks.
+    """
+
+    session_id: str | None
+    session: str | None
+    request_id: str
+    timestamp_ms: int
+    task_id: str | None = None
+    task_state: str | None = None
+    index_epoch: int | None = None
+    warnings: tuple[str, ...] = ()
+    understood: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {
+            "session_id": self.session_id,
+            "request_id": self.request_id,
+            "timestamp_ms": self.timestamp_ms,
+            "task_id": self.task_id,
+            "task_state": self.task_state,
+            "index_epoch": self.index_epoch,
+            "complete": not self.incomplete,
+            "incomplete": list(self.incomplete),
+            "warnings": list(self.warnings),
+            "understood": list(self.understood),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The outcome of one call: a result, or an error from the registry."""
+
+    operation: str
+    outcome: Outcome
+    meta: AnswerMeta
+    result: Result | None = None
+    error: ErrorReport | None = None
+    result_text: str = ""
+    resource_links: tuple["ResourceLink", ...] = field(default=())
+
+    @property
+    def is_error(self) -> bool:
+        """Tell whether there is no result."""
+        return self.outcome is not Outcome.FINISHED
+
+    def envelope(self) -> dict[str, Any]:
+        """Return `{result, meta}`, or the error object with `meta` and its alias `_session`."""
+        meta = self.meta.as_dict()
+        if self.error is not None:
+            return {**self.error.as_dict(), "meta": meta, "_session": meta}
+        payload = self.result.model_dump(mode="json", exclude_none=True) if self.result is not None else {}
+        return {"result": payload, "meta": meta, "_session": meta}
+
+    def envelope_text(self) -> str:
+        """Return the envelope as JSON."""
+        return json.dumps(self.envelope(), ensure_ascii=False, separators=(",", ":"))
+
+    def text(self) -> str:
+        """Return compact text for a model: the result or the error, then only what is worth knowing."""
+        parts = [self.error.as_text() if self.error is not None else self.result_text]
+        if self.meta.understood:
+            parts.append("Understood: " + "; ".join(self.meta.understood) + ".")
+        parts.extend(f"Incomplete: {item}" for item in self.meta.incomplete)
+        parts.extend(f"Note: {item}" for item in self.meta.warnings)
+        return "\n".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceLink:
+    """A file that the client can fetch as an MCP resource."""
+
+    uri: str
+    name: str
+    size: int
+    mime_type: str = "text/plain"

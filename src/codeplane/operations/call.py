@@ -1,0 +1,51 @@
+"""`call`: any operation by name, so that a small tool list reaches everything."""
+
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.ledger.effects import EffectClass
+from codeplane.operations.models import Request, Result
+from codeplane.operations.operation import CallContext, Example, Operation, no_effects
+
+
+class CallRequest(Request):
+    """Which operation, with which arguments."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "operation": ("name", "tool", "op"),
+        "arguments": ("params", "args", "input"),
+    }
+    operation: str = Field(description="Operation name; `describe` lists them.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Its arguments.")
+
+
+class CallResult(Result):
+    """Never made: the named operation's own result is answered."""
+
+
+def _handle(_context: CallContext, request: CallRequest) -> CallResult:
+    """Refuse to run: `dispatch` replaces a call by the operation it names before the door."""
+    raise CodePlaneError("INTERNAL_ERROR", f"`call` reached the door instead of `{request.operation}`.")
+
+
+CALL_OPERATION = Operation(
+    name="call",
+    family="introspection",
+    summary="Run any operation that is not listed as a tool, by name.",
+    request_type=CallRequest,
+    result_type=CallResult,
+    effect=EffectClass.READ,
+    effects=no_effects,
+    handler=_handle,
+    render=lambda _result: "",
+    when_to_use=("The operation you need is not among the listed tools.",),
+    when_not_to_use=("The operation is listed as a tool of its own: call it directly.",),
+    examples=(
+        Example(
+            "List the Python files under src", {"operation": "list_files", "arguments": {"pattern": "src/**/*.py"}}
+        ),
+    ),
+    profiles=frozenset({"core"}),
+)

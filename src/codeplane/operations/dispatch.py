@@ -1,0 +1,164 @@
+"""From a name and raw arguments to the door: find the operation, understand the arguments, run, answer."""
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.ledger.callers import Caller
+from codeplane.operations.answer import Answer
+from codeplane.operations.models import Request, Understanding
+from codeplane.operations.operation import AnyOperation
+from codeplane.operations.run import CallControls, Door, reject, run
+
+CALL = "call"
+_MAX_DEPTH = 32
+
+
+def dispatch(
+    door: Door, name: str, arguments: Mapping[str, Any], caller: Caller, controls: CallControls | None = None
+) -> Answer:
+    """Run any operation by name, as every surface does.
+
+    `call` is unwrapped here, so that the operation it names passes the door like any other.
+    """
+    controls = controls or CallControls()
+    understanding = Understanding(door.workspace.root)
+    try:
+        check_size(arguments, door.workspace.settings.mcp.max_argument_bytes)
+        arguments = dict(arguments)
+        if name == CALL:
+            name, arguments = _unwrap(door, arguments)
+        caller, arguments = _take_session(caller, arguments)
+        operation = find_operation(door, name)
+        request = understand(operation, arguments, understanding)
+    except CodePlaneError as error:
+        return reject(door.workspace, name, caller, error.report(), tuple(understanding.notes))
+    understood = controls.understood + tuple(understanding.notes)
+    return run(door, operation, request, caller, replace(controls, understood=understood))
+
+
+def find_operation(door: Door, name: str) -> AnyOperation:
+    """Return the operation of that name.
+
+    Raises:
+        CodePlaneError: UNKNOWN_OPERATION with the nearest names.
+    """
+    operation = door.operations.get(name)
+    if operation is not None:
+        return operation
+    near = difflib.get_close_matches(name[:80], door.operations, n=3, cutoff=0.5)
+    names = ", ".join(near) if near else ", ".join(sorted(door.operations))
+    raise CodePlaneError(
+        "UNKNOWN_OPERATION",
+        f"There is no operation `{name[:80]}`.",
+        hint=f"Nearest: {names}. `describe` with action=tool explains one.",
+        details={"nearest": near},
+    )
+
+
+def understand(operation: AnyOperation, arguments: Mapping[str, Any], understanding: Understanding) -> Request:
+    """Validate the arguments.
+
+    Raises:
+        CodePlaneError: INVALID_ARGUMENTS naming every problem and showing a correct call.
+    """
+    try:
+        request: Request = operation.request_type.model_validate(dict(arguments), context=understanding)
+    except ValidationError as error:
+        raise argument_error(operation, error) from error
+    return request
+
+
+def argument_error(operation: AnyOperation, error: ValidationError) -> CodePlaneError:
+    """Return INVALID_ARGUMENTS for what pydantic found, in words a caller can act on."""
+    problems = [_problem(operation, item) for item in error.errors(include_url=False, include_context=True)[:8]]
+    example = json.dumps(dict(operation.examples[0].params), ensure_ascii=False)
+    return CodePlaneError(
+        "INVALID_ARGUMENTS",
+        f"{operation.name}: " + "; ".join(problems) + ".",
+        hint=f"A correct call: {operation.name} {example}",
+        details={"problems": problems, "example": dict(operation.examples[0].params)},
+    )
+
+
+def _problem(operation: AnyOperation, item: Mapping[str, Any]) -> str:
+    where = ".".join(str(part) for part in item["loc"]) or "the arguments"
+    if item["type"] == "extra_forbidden":
+        known = _known_names(operation)
+        near = difflib.get_close_matches(str(item["loc"][-1]), known, n=1, cutoff=0.4)
+        return f"`{where[:80]}` is unknown" + (
+            f" (did you mean `{near[0]}`?)" if near else f" (known: {', '.join(known)})"
+        )
+    if item["type"] == "missing":
+        return f"`{where[:80]}` is missing"
+    message = str(item["msg"]).removeprefix("Value error, ")
+    return f"`{where[:80]}`: {message[:1].lower()}{message[1:300]}"
+
+
+def _known_names(operation: AnyOperation) -> list[str]:
+    return list(operation.request_type.model_fields)
+
+
+def _unwrap(door: Door, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the operation and arguments inside a `call`."""
+    call = find_operation(door, CALL)
+    known = set(call.request_type.model_fields) | {"session_id"}
+    stray = {key: value for key, value in arguments.items() if key not in known and key not in _CALL_ALIASES}
+    if stray and "arguments" not in arguments:
+        # Arguments beside the name instead of inside `arguments` can mean only one thing.
+        arguments = {key: value for key, value in arguments.items() if key not in stray} | {"arguments": stray}
+    session = {key: arguments.pop(key) for key in ("session_id",) if key in arguments}
+    request = understand(call, arguments, Understanding(None))
+    inner = request.model_dump()
+    if inner["operation"] == CALL:
+        raise CodePlaneError("INVALID_ARGUMENTS", "`call` cannot call itself.", hint="Name the operation you want.")
+    return inner["operation"], {**inner["arguments"], **session}
+
+
+_CALL_ALIASES = frozenset({"name", "tool", "op", "params", "args", "input"})
+
+
+def _take_session(caller: Caller, arguments: dict[str, Any]) -> tuple[Caller, dict[str, Any]]:
+    """Take `session_id` out of the arguments; any operation accepts it."""
+    if "session_id" not in arguments:
+        return caller, arguments
+    rest = {key: value for key, value in arguments.items() if key != "session_id"}
+    session_id = arguments["session_id"]
+    if session_id is None:
+        return caller, rest
+    if not isinstance(session_id, str):
+        raise CodePlaneError("INVALID_ARGUMENTS", "`session_id` is a text.", hint="Leave session_id out.")
+    return replace(caller, session_id=session_id), rest
+
+
+def check_size(arguments: Mapping[str, Any], limit: int) -> None:
+    """Refuse arguments that are too large or too deeply nested, before anything else looks at them.
+
+    Raises:
+        CodePlaneError: PAYLOAD_TOO_LARGE.
+    """
+    size = 0
+    stack: list[tuple[Any, int]] = [(arguments, 1)]
+    while stack:
+        value, depth = stack.pop()
+        if depth > _MAX_DEPTH:
+            raise CodePlaneError("PAYLOAD_TOO_LARGE", f"The arguments are nested more than {_MAX_DEPTH} levels deep.")
+        if isinstance(value, str):
+            size += len(value)
+        elif isinstance(value, Mapping):
+            size += sum(len(str(key)) for key in value)
+            stack.extend((item, depth + 1) for item in value.values())
+        elif isinstance(value, list | tuple):
+            size += len(value)
+            stack.extend((item, depth + 1) for item in value)
+        if size > limit:
+            raise CodePlaneError(
+                "PAYLOAD_TOO_LARGE",
+                f"The arguments have more than {limit} characters.",
+                details={"limit": limit},
+            )

@@ -1,0 +1,137 @@
+"""Base models of requests and results, and the forgiveness that all requests share.
+
+Arguments that can mean only one thing are accepted and the answer says what was understood; anything else is refused
+with an error that shows a correct call.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+
+_RANGE_SUFFIX = re.compile(r"^(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:\s*[-:,]\s*L?(?P<last>\d{1,9}))?$")
+PATH_ALIASES = ("file", "file_path", "filepath", "filename", "relative_path", "absolute_path")
+
+
+class Understanding:
+    """Carries the repository root into validation and the notes out of it."""
+
+    def __init__(self, root: Path | None) -> None:
+        self.root = root
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Remember what was understood, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def _understanding(info: ValidationInfo) -> Understanding:
+    return info.context if isinstance(info.context, Understanding) else Understanding(None)
+
+
+class Lenient(BaseModel):
+    """A model that takes common other names for its fields and refuses unknown ones."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_aliases(cls, data: Any, info: ValidationInfo) -> Any:
+        """Rename a field given under a common other name, unless the real one is there too."""
+        data = _parsed_text(data)
+        if not isinstance(data, dict):
+            return data
+        renamed = dict(data)
+        for name, others in cls.ALIASES.items():
+            for other in others:
+                if other in renamed and name not in renamed:
+                    renamed[name] = renamed.pop(other)
+                    _understanding(info).note(f"`{other}` was read as `{name}`")
+        return {key: value for key, value in renamed.items() if value is not None or key not in cls.model_fields}
+
+
+def _parsed_text(data: Any) -> Any:
+    """Accept an object that was sent as JSON text."""
+    if isinstance(data, str) and data.lstrip().startswith("{"):
+        try:
+            return json.loads(data)
+        except ValueError:
+            return data
+    return data
+
+
+class Request(Lenient):
+    """The arguments of an operation."""
+
+
+class Result(BaseModel):
+    """What an operation answers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Pagination(Result):
+    """How to go on when there is more."""
+
+    next_cursor: str | None = Field(None, description="Present when there is more.")
+    total_estimate: int | None = Field(None, description="About how many there are in all.")
+
+
+def _clean_path(value: Any, info: ValidationInfo) -> Any:
+    """Turn an absolute path inside this repository into a relative one and drop a leading `./`."""
+    if not isinstance(value, str):
+        return value
+    understanding = _understanding(info)
+    text = value.strip() or value
+    if understanding.root is not None and text.startswith("/"):
+        for root in {str(understanding.root), str(understanding.root.resolve())}:
+            if text == root or text.startswith(f"{root}/"):
+                relative = text[len(root) :].lstrip("/") or "."
+                understanding.note(f"`{_short(text)}` was read as `{relative}`")
+                return relative
+    if text.startswith("./") and text.lstrip("./"):
+        relative = text[2:].lstrip("/")
+        understanding.note(f"`{_short(text)}` was read as `{relative}`")
+        return relative
+    if text != value:
+        understanding.note(f"`{_short(value)}` was read as `{text}`")
+    return text
+
+
+def split_range(value: str, info: ValidationInfo) -> dict[str, Any] | None:
+    """Split `a.py:10-20`, `a.py:10` or `a.py#L10-L20` into path and lines; None when there is no such ending."""
+    match = _RANGE_SUFFIX.match(value.strip())
+    if match is None:
+        return None
+    understanding = _understanding(info)
+    if understanding.root is not None and (understanding.root / value).exists():
+        return None
+    first = int(match["first"])
+    last = int(match["last"]) if match["last"] else first
+    understanding.note(f"`{_short(value)}` was read as lines {first}-{last} of `{_short(match['path'])}`")
+    return {"path": match["path"], "start_line": first, "end_line": last}
+
+
+def _as_list(value: Any, info: ValidationInfo) -> Any:
+    """Accept a single item, or a list sent as JSON text, where a list is expected."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return [value]
+    if isinstance(value, list | tuple):
+        return list(value)
+    _understanding(info).note("a single value was read as a list of one")
+    return [value]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+PathText = Annotated[str, BeforeValidator(_clean_path)]
+ListOfOne = BeforeValidator(_as_list)

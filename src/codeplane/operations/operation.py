@@ -1,0 +1,94 @@
+"""What an operation is: a name, its types, its effects, its handler, and the words that teach when to use it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.ledger.callers import Caller
+from codeplane.ledger.chain import LedgerRow
+from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.ledger.sessions import Session
+from codeplane.operations.answer import ResourceLink
+from codeplane.operations.models import Request, Result
+from codeplane.workspace.workspace import Workspace
+
+RequestT = TypeVar("RequestT", bound=Request)
+ResultT = TypeVar("ResultT", bound=Result)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A correct call, shown in documentation and in error messages."""
+
+    description: str
+    params: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class CallContext:
+    """What a handler is given beside its request.
+
+    A handler reports progress and asks now and then whether the caller still wants the answer.
+    """
+
+    workspace: Workspace
+    operations: Mapping[str, "AnyOperation"]
+    call_id: str
+    caller: Caller
+    session: Session
+    report_progress: Callable[[float, float | None, str], None]
+    is_cancelled: Callable[[], bool]
+    warnings: list[str] = field(default_factory=list)
+    incomplete: list[str] = field(default_factory=list)
+
+    def check_cancelled(self) -> None:
+        """Stop here if the caller cancelled.
+
+        Raises:
+            CodePlaneError: CANCELLED.
+        """
+        if self.is_cancelled():
+            raise CodePlaneError("CANCELLED")
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What recovery found out about an interrupted call: `finished`, or `failed` with an error."""
+
+    kind: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[RequestT, ResultT]):
+    """One thing that can be done; every surface is generated from these.
+
+    `profiles` names the small tool sets it belongs to; every operation is in `full`.
+    `recover` tells the outcome of a call that was interrupted; without it the door compares file states.
+    """
+
+    name: str
+    family: str
+    summary: str
+    request_type: type[RequestT]
+    result_type: type[ResultT]
+    effect: EffectClass
+    effects: Callable[[Workspace, RequestT], Effects]
+    handler: Callable[[CallContext, RequestT], ResultT]
+    render: Callable[[ResultT], str]
+    when_to_use: tuple[str, ...]
+    when_not_to_use: tuple[str, ...]
+    examples: tuple[Example, ...]
+    profiles: frozenset[str] = frozenset()
+    reads_index: bool = False
+    recover: Callable[[Workspace, LedgerRow], Recovered] | None = None
+    links: Callable[[ResultT], tuple[ResourceLink, ...]] = lambda _result: ()
+
+
+AnyOperation = Operation[Any, Any]
+
+
+def no_effects(_workspace: Workspace, _request: Request) -> Effects:
+    """Return the effects of an operation that touches no path."""
+    return Effects()

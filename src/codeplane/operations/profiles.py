@@ -1,0 +1,41 @@
+"""Tool profiles: which operations a client sees as tools of their own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.operations.operation import AnyOperation
+
+CORE = "core"
+FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A named set of tools; `compact` answers are short text, others carry the envelope with schemas."""
+
+    name: str
+    operations: tuple[AnyOperation, ...]
+    compact: bool
+
+
+def profile_for(name: str, operations: Mapping[str, AnyOperation]) -> Profile:
+    """Return the profile: `core`, `full`, or an explicit list of operation names separated by commas.
+
+    Raises:
+        CodePlaneError: UNKNOWN_PROFILE.
+    """
+    wanted = name.strip() or CORE
+    if wanted == FULL:
+        return Profile(FULL, tuple(operations.values()), compact=False)
+    if wanted == CORE:
+        return Profile(CORE, tuple(op for op in operations.values() if CORE in op.profiles), compact=True)
+    names = [part.strip() for part in wanted.split(",") if part.strip()]
+    unknown = [part for part in names if part not in operations]
+    if unknown or not names:
+        raise CodePlaneError(
+            "UNKNOWN_PROFILE",
+            f"`{wanted[:80]}` is no profile" + (f": there is no operation `{unknown[0][:80]}`." if unknown else "."),
+            details={"profiles": [CORE, FULL], "operations": sorted(operations)},
+        )
+    return Profile(wanted, tuple(operations[part] for part in names), compact=True)

@@ -1,0 +1,301 @@
+"""`read_source`: several files or line ranges in one call, with the hash that an edit needs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
+from codeplane.index.source_text import Piece, Wanted, read_piece
+from codeplane.languages.detect import language_of
+from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.operations.cursors import make_cursor, read_cursor
+from codeplane.operations.file_access import check_readable
+from codeplane.operations.models import PATH_ALIASES, Lenient, ListOfOne, PathText, Request, Result, split_range
+from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.workspace.workspace import Workspace
+
+NAME = "read_source"
+_MAX_LINE = 10**9
+
+
+def _target_from_text(value: Any, info: ValidationInfo) -> Any:
+    """Accept `a.py`, `a.py:10-20` and `a.py#L10-L20` for a target."""
+    if isinstance(value, str) and not value.lstrip().startswith("{"):
+        return split_range(value, info) or {"path": value}
+    if isinstance(value, dict) and isinstance(value.get("path"), str) and "start_line" not in value:
+        found = split_range(value["path"], info)
+        return {**value, **found} if found else value
+    return value
+
+
+class ReadTarget(Lenient):
+    """One file, or a range of its lines."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "path": PATH_ALIASES,
+        "start_line": ("start", "from", "offset", "line", "first_line"),
+        "end_line": ("end", "to", "last_line"),
+    }
+    path: PathText
+    start_line: int | None = Field(None, ge=1, le=_MAX_LINE)
+    end_line: int | None = Field(None, ge=1, le=_MAX_LINE)
+
+    @model_validator(mode="after")
+    def _lines_in_order(self) -> "ReadTarget":
+        if self.start_line and self.end_line and self.end_line < self.start_line:
+            raise ValueError(f"end_line {self.end_line} is before start_line {self.start_line}")
+        return self
+
+
+class ReadSourceRequest(Request):
+    """What to read."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"targets": ("target", "paths", "files", "path", *PATH_ALIASES)}
+    targets: Annotated[
+        list[Annotated[ReadTarget, BeforeValidator(_target_from_text)]],
+        ListOfOne,
+        Field(min_length=1, max_length=50, description="Files or ranges, such as `a.py` or `a.py:10-20`."),
+    ] = Field(default_factory=list)
+    cursor: str | None = Field(None, description="Goes on where the last answer was cut.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lines_beside_one_path(cls, data: Any, info: ValidationInfo) -> Any:
+        """Accept `path, start_line, end_line` side by side, which can only mean one target."""
+        if not isinstance(data, dict) or "targets" in data:
+            return data
+        names = {*PATH_ALIASES, "path"}
+        line_names = {"start_line", "end_line", *ReadTarget.ALIASES["start_line"], *ReadTarget.ALIASES["end_line"]}
+        path = next((data[name] for name in names if isinstance(data.get(name), str)), None)
+        lines = {key: value for key, value in data.items() if key in line_names}
+        if path is None or not lines:
+            return data
+        rest = {key: value for key, value in data.items() if key not in lines and key not in names}
+        if info.context is not None:
+            info.context.note("path and lines were read as one target")
+        return {**rest, "targets": [{"path": path, **lines}]}
+
+    @model_validator(mode="after")
+    def _something_to_read(self) -> "ReadSourceRequest":
+        if not self.targets and self.cursor is None:
+            raise ValueError("`targets` is missing")
+        return self
+
+
+class SourceFile(Result):
+    """One piece of source."""
+
+    path: str
+    content: str
+    language: str
+    line_count: int = Field(description="Lines in the whole file.")
+    range: tuple[int, int] = Field(description="First and last line delivered.")
+    file_sha256: str = Field(description="Of the whole file's raw bytes; give it to write_source.")
+    encoding: str
+    line_endings: str = Field(description="lf, crlf, mixed or none; content is delivered with \\n.")
+    notes: list[str] = Field(default_factory=list)
+
+
+class ReadProblem(Result):
+    """A target that could not be read."""
+
+    path: str
+    error: str
+    message: str
+    required_action: str
+
+
+class ReadSourceResult(Result):
+    """What was read."""
+
+    resource_kind: Literal["source"] = "source"
+    delivery: Literal["inline"] = "inline"
+    files: list[SourceFile]
+    problems: list[ReadProblem] = Field(default_factory=list)
+    cursor: str | None = None
+    has_more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """What is still to be read: a target and, if it was cut, where it goes on and of which content."""
+
+    path: str
+    first: int
+    last: int | None
+    offset: int | None = None
+    inside_line: bool = False
+    sha256: str | None = None
+
+
+def _effects(_workspace: Workspace, request: ReadSourceRequest) -> Effects:
+    return Effects(reads=tuple(RepoPath.parse(item.path) for item in _rests(request) if _is_path(item.path)))
+
+
+def _is_path(text: str) -> bool:
+    try:
+        RepoPath.parse(text)
+    except CodePlaneError:
+        return False
+    return True
+
+
+def _rests(request: ReadSourceRequest) -> tuple[_Rest, ...]:
+    if request.cursor is None:
+        return tuple(_Rest(t.path, t.start_line or 1, t.end_line) for t in request.targets)
+    try:
+        return tuple(_Rest(*item) for item in read_cursor(NAME, request.cursor)["rest"])
+    except (TypeError, KeyError) as error:
+        raise CodePlaneError("CURSOR_INVALID") from error
+
+
+def _handle(context: CallContext, request: ReadSourceRequest) -> ReadSourceResult:
+    settings = context.workspace.settings.reads
+    rests = list(_rests(request))
+    has_range = any(rest.last is not None for rest in rests)
+    room = settings.range_bytes if has_range else settings.page_bytes
+    reader = _Reader(context, room)
+    while rests and reader.room > 0:
+        context.check_cancelled()
+        rest = reader.read(rests.pop(0))
+        if rest is not None:
+            rests.insert(0, rest)
+    return _result(context, reader, rests)
+
+
+def _result(context: CallContext, reader: "_Reader", rests: Sequence[_Rest]) -> ReadSourceResult:
+    if not reader.files and not rests and len(reader.errors) == 1:
+        raise reader.errors[0]
+    n_bytes = sum(len(file.content) for file in reader.files)
+    _spend(context, n_bytes)
+    problems = [
+        ReadProblem(path=path, error=error.code, message=error.message, required_action=error.hint)
+        for path, error in zip(reader.failed_paths, reader.errors, strict=True)
+    ]
+    rows = [[r.path, r.first, r.last, r.offset, r.inside_line, r.sha256] for r in rests]
+    cursor = make_cursor(NAME, {"rest": rows}) if rows else None
+    return ReadSourceResult(files=reader.files, problems=problems, cursor=cursor, has_more=bool(rests))
+
+
+def _spend(context: CallContext, n_bytes: int) -> None:
+    budget = context.workspace.settings.sessions.read_budget_bytes
+    context.session.spend_read(n_bytes, budget)
+    if budget and context.session.read_bytes > budget * 0.8:
+        context.warnings.append(f"{context.session.read_bytes} of {budget} bytes of the read budget are used")
+
+
+class _Reader:
+    """Reads targets until the answer is full.
+
+    Invariant: `errors` and `failed_paths` have the same length; every target ends in files, in errors or in the rest.
+    """
+
+    def __init__(self, context: CallContext, room: int) -> None:
+        self.room = room
+        self.files: list[SourceFile] = []
+        self.errors: list[CodePlaneError] = []
+        self.failed_paths: list[str] = []
+        self._root = context.workspace.root
+        self._rules = context.workspace.ignore_rules()
+
+    def read(self, rest: _Rest) -> _Rest | None:
+        """Read one target and return what remains of it."""
+        try:
+            path = RepoPath.parse(rest.path)
+            check_readable(self._rules, path)
+            wanted = Wanted(rest.first, rest.last, self.room, rest.offset, rest.inside_line)
+            piece = read_piece(self._root, path, wanted)
+            _check_unchanged(path, piece, rest)
+        except CodePlaneError as error:
+            self.errors.append(error)
+            self.failed_paths.append(rest.path)
+            return None
+        self.files.append(_source_file(path, piece, rest))
+        self.room -= max(len(piece.text), 1)
+        if piece.next_offset is None or piece.next_line is None:
+            return None
+        return _Rest(rest.path, piece.next_line, rest.last, piece.next_offset, piece.ends_inside_line, piece.sha256)
+
+
+def _check_unchanged(path: RepoPath, piece: Piece, rest: _Rest) -> None:
+    if rest.sha256 is not None and piece.sha256 != rest.sha256:
+        raise CodePlaneError("FILE_CHANGED", f"{path} changed since its first part was read.")
+
+
+def _source_file(path: RepoPath, piece: Piece, rest: _Rest) -> SourceFile:
+    return SourceFile(
+        path=path.text,
+        content=piece.text,
+        language=language_of(path.text),
+        line_count=piece.line_count,
+        range=(piece.first_line, piece.last_line),
+        file_sha256=piece.sha256,
+        encoding=piece.encoding,
+        line_endings=piece.line_endings,
+        notes=_notes(piece, rest),
+    )
+
+
+def _notes(piece: Piece, rest: _Rest) -> list[str]:
+    notes = []
+    if piece.size == 0:
+        notes.append("the file is empty")
+    if rest.last is not None and rest.last > piece.line_count and piece.size:
+        notes.append(f"the file ends at line {piece.line_count}")
+    if piece.encoding == "utf-8-sig":
+        notes.append("the file starts with a byte order mark, which is not shown")
+    elif piece.encoding.startswith("utf-16"):
+        notes.append(f"the file is {piece.encoding}; it is shown as text")
+    elif piece.encoding == "not utf-8":
+        notes.append("bytes that are not UTF-8 are shown as \\xNN")
+    if piece.line_endings in {"crlf", "mixed"}:
+        notes.append(f"line endings are {piece.line_endings}; they are shown as \\n")
+    if piece.size and not piece.ends_with_newline and piece.next_offset is None:
+        notes.append("no newline at the end of the file")
+    if piece.starts_inside_line:
+        notes.append(f"goes on inside line {piece.first_line}")
+    if piece.ends_inside_line:
+        notes.append(f"line {piece.last_line} is longer than one answer and is cut")
+    return notes
+
+
+def _render(result: ReadSourceResult) -> str:
+    parts = [_render_file(file) for file in result.files]
+    parts.extend(f"{item.path}: {item.error}: {item.message} {item.required_action}" for item in result.problems)
+    if result.cursor:
+        parts.append(f"more: cursor={result.cursor}")
+    return "\n".join(parts)
+
+
+def _render_file(file: SourceFile) -> str:
+    first, last = file.range
+    head = f"{file.path} lines {first}-{last} of {file.line_count} sha256={file.file_sha256}"
+    notes = "".join(f"\n({note})" for note in file.notes)
+    body = file.content.removesuffix("\n")
+    if not file.content:
+        return head + notes
+    numbered = "\n".join(f"{first + i}\t{line}" for i, line in enumerate(body.split("\n")))
+    return f"{head}{notes}\n{numbered}"
+
+
+READ_SOURCE = Operation(
+    name=NAME,
+    family="files",
+    summary="Read files or line ranges, several in one call. Gives each file's sha256 for write_source.",
+    request_type=ReadSourceRequest,
+    result_type=ReadSourceResult,
+    effect=EffectClass.READ,
+    effects=_effects,
+    handler=_handle,
+    render=_render,
+    when_to_use=("You need source text and know the path.", "You need several places at once: send all targets."),
+    when_not_to_use=("You look for a place you do not know.", "You need one whole large file: use read_file_full."),
+    examples=(
+        Example("One file from its start", {"targets": [{"path": "src/app.py"}]}),
+        Example("Two ranges at once", {"targets": ["src/app.py:10-40", "README.md:1-20"]}),
+    ),
+    profiles=frozenset({"core"}),
+)

@@ -1,0 +1,76 @@
+"""Complete the calls that were interrupted, so that every begun row gets a final one that tells the outcome."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.hashing import sha256_file, sha256_text
+from codeplane.core.logs import fields, get_logger
+from codeplane.core.paths import RepoPath
+from codeplane.ledger.chain import NewEvent, OpenCall
+from codeplane.operations.operation import AnyOperation, Recovered
+from codeplane.workspace.workspace import Workspace
+
+_log = get_logger(__name__)
+
+
+def recover_interrupted(workspace: Workspace, operations: Mapping[str, AnyOperation]) -> int:
+    """End every begun call whose process is gone; return how many were ended.
+
+    Any process may do this at any time: a dead owner's lock is held meanwhile, so it happens once.
+    """
+    recovered = 0
+    for open_call in workspace.chain.open_calls():
+        with workspace.ownership.inherit(open_call.owner) as is_dead:
+            if is_dead and _end(workspace, operations, open_call):
+                recovered += 1
+    return recovered
+
+
+def _end(workspace: Workspace, operations: Mapping[str, AnyOperation], open_call: OpenCall) -> bool:
+    begun = open_call.begun
+    operation = operations.get(begun.operation or "")
+    if operation is not None and operation.recover is not None:
+        outcome = operation.recover(workspace, begun)
+    else:
+        outcome = outcome_from_files(workspace.root, begun.body)
+    event = NewEvent(
+        outcome.kind,
+        begun.session,
+        {**outcome.body, "recovered": True, "begun_seq": begun.seq},
+        begun.call_id,
+        begun.operation,
+        begun.task_id,
+        begun.worktree,
+    )
+    row = workspace.chain.end_call(event)
+    if row is not None:
+        _log.warning("an interrupted call was completed", extra=fields(call=begun.call_id, outcome=outcome.kind))
+    return row is not None
+
+
+def outcome_from_files(root: Path, begun_body: Mapping[str, object]) -> Recovered:
+    """Tell the outcome from the files: untouched means that nothing happened, anything else is said to be unknown."""
+    before = begun_body.get("before")
+    known = before if isinstance(before, dict) else {}
+    changed = sorted(text for text, state in known.items() if _state_at(root, text) != state)
+    if known and not changed:
+        error = CodePlaneError("CALL_INTERRUPTED")
+        return Recovered("failed", {"error": error.code, "message": error.message})
+    error = CodePlaneError("OUTCOME_UNKNOWN")
+    return Recovered("failed", {"error": error.code, "message": error.message, "changed": changed})
+
+
+def state_of(root: Path, paths: tuple[RepoPath, ...]) -> dict[str, str | None]:
+    """Return the raw SHA-256 of each file, None where there is none; a link is told by its target."""
+    return {path.text: _state_at(root, path.text) for path in paths}
+
+
+def _state_at(root: Path, text: str) -> str | None:
+    location = root / text
+    try:
+        if location.is_symlink():
+            return "link:" + sha256_text(str(location.readlink()))
+        return sha256_file(location)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None

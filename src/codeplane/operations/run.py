@@ -1,0 +1,370 @@
+"""The one door: every call of every surface passes these steps in this order.
+
+`STEPS` is the pipeline. Policies, trace, budgets and index refreshes join it through the workspace, so that no surface
+changes when they do. This is the only module that calls an operation's handler.
+"""
+
+import errno
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from codeplane.core.canonical_json import canonical_bytes
+from codeplane.core.errors import CodePlaneError, ErrorReport
+from codeplane.core.hashing import sha256_bytes
+from codeplane.core.logs import correlated, fields, get_logger
+from codeplane.core.redaction import redact, redact_value
+from codeplane.ledger.callers import Caller
+from codeplane.ledger.chain import NewEvent
+from codeplane.ledger.effects import Effects
+from codeplane.ledger.policy import CallFacts, Deny, Hold
+from codeplane.ledger.sessions import Session
+from codeplane.operations.answer import Answer, AnswerMeta, Outcome
+from codeplane.operations.models import Request, Result
+from codeplane.operations.operation import AnyOperation, CallContext
+from codeplane.operations.recovery import recover_interrupted, state_of
+from codeplane.workspace.workspace import Workspace
+
+_log = get_logger(__name__)
+_RECORDED_ARGUMENTS_LIMIT = 4_000
+
+
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A workspace and what can be done in it.
+
+    `after_step` is told the name of each step that a call has passed; fault tests stop the process there.
+    """
+
+    workspace: Workspace
+    operations: Mapping[str, AnyOperation]
+    after_step: Callable[[str], None] | None = None
+
+
+def _ignore_progress(_done: float, _total: float | None, _message: str) -> None:
+    """Accept progress that nobody asked for."""
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class CallControls:
+    """The caller's side of a running call: where progress goes and whether the answer is still wanted."""
+
+    report_progress: Callable[[float, float | None, str], None] = _ignore_progress
+    is_cancelled: Callable[[], bool] = _never
+    understood: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call on its way through the steps.
+
+    Invariant: once `outcome` is set, only the steps marked `always` still run.
+    """
+
+    operation: AnyOperation
+    request: Request
+    caller: Caller
+    controls: CallControls
+    call_id: str
+    started_ms: int
+    started: float
+    arguments: dict[str, Any]
+    digest: str
+    session: Session | None = None
+    effects: Effects = field(default_factory=Effects)
+    is_begun: bool = False
+    result: Result | None = None
+    outcome: Outcome | None = None
+    error: ErrorReport | None = None
+    policy: str = ""
+    warnings: list[str] = field(default_factory=list)
+    incomplete: list[str] = field(default_factory=list)
+
+    def fail(self, report: ErrorReport, outcome: Outcome = Outcome.FAILED) -> None:
+        self.outcome = outcome
+        self.error = report
+
+    @property
+    def label(self) -> str:
+        return self.session.label if self.session else "none"
+
+    def facts(self) -> CallFacts:
+        return CallFacts(
+            call_id=self.call_id,
+            operation=self.operation.name,
+            effect=self.operation.effect,
+            caller=self.caller,
+            session=self.label,
+            effects=self.effects,
+            arguments=self.arguments,
+            arguments_digest=self.digest,
+            now_ms=self.started_ms,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One named stage; `always` stages run even when the call is already decided."""
+
+    name: str
+    action: Callable[[Door, _Call], None]
+    always: bool = False
+
+
+def run(
+    door: Door, operation: AnyOperation, request: Request, caller: Caller, controls: CallControls | None = None
+) -> Answer:
+    """Run one call through the door and answer; failures are answers too."""
+    call = _new_call(door.workspace, operation, request, caller, controls or CallControls())
+    with correlated(request_id=call.call_id, op_id=call.call_id):
+        for step in STEPS:
+            if call.outcome is None or step.always:
+                _take(step, door, call)
+            if door.after_step is not None:
+                door.after_step(step.name)
+        return _wrap(door.workspace, call)
+
+
+def reject(workspace: Workspace, name: str, caller: Caller, report: ErrorReport, understood: tuple[str, ...]) -> Answer:
+    """Answer and record a call that cannot be run: unknown operation or arguments that do not fit."""
+    call_id = workspace.ids.new("req")
+    session: Session | None = None
+    try:
+        session = workspace.sessions.find(caller).session
+        body = {"error": report.error, "message": redact(report.message[:500]), "surface": caller.surface}
+        workspace.chain.append_later(
+            NewEvent("failed", session.label, body, call_id, redact(name[:80]), None, workspace.repository.worktree_id)
+        )
+    except CodePlaneError as error:
+        _log.warning("a refused call was not recorded", extra=fields(reason=error.message))
+    meta = AnswerMeta(
+        session_id=session.session_id if session else None,
+        session=session.label if session else None,
+        request_id=call_id,
+        timestamp_ms=workspace.clock.now_ms(),
+        understood=understood,
+    )
+    workspace.events.publish(
+        "call", {"operation": name[:80], "outcome": "failed", "duration_ms": 0, "error": report.error}
+    )
+    return Answer(name, Outcome.FAILED, meta, error=report)
+
+
+def _new_call(
+    workspace: Workspace, operation: AnyOperation, request: Request, caller: Caller, controls: CallControls
+) -> _Call:
+    arguments = request.model_dump(mode="json", exclude_none=True)
+    return _Call(
+        operation=operation,
+        request=request,
+        caller=caller,
+        controls=controls,
+        call_id=workspace.ids.new("req"),
+        started_ms=workspace.clock.now_ms(),
+        started=workspace.clock.monotonic(),
+        arguments=arguments,
+        digest=sha256_bytes(canonical_bytes({"operation": operation.name, "arguments": arguments})),
+    )
+
+
+def _take(step: Step, door: Door, call: _Call) -> None:
+    try:
+        step.action(door, call)
+    except CodePlaneError as error:
+        _settle(step, call, error.report())
+    except OSError as error:
+        message = f"{step.name.replace('_', ' ')}: {error.strerror or error}"
+        code = "DISK_FULL" if error.errno in _DISK_FULL else "FILE_READ_FAILED"
+        _settle(step, call, ErrorReport(code, message))
+    except Exception as error:  # noqa: BLE001 - the door answers every call; the log keeps what happened.
+        _log.exception("an operation failed unexpectedly", extra=fields(operation=call.operation.name, step=step.name))
+        _settle(step, call, ErrorReport("INTERNAL_ERROR", f"{call.operation.name} failed: {type(error).__name__}."))
+
+
+def _settle(step: Step, call: _Call, report: ErrorReport) -> None:
+    """Turn a step's failure into the call's outcome, unless the work is already done."""
+    if call.outcome is None:
+        call.fail(report)
+        return
+    # After the handler a failure must not hide what happened; the caller hears of both.
+    call.warnings.append(f"{step.name.replace('_', ' ')} failed: {report.message}")
+
+
+def _recover_interrupted(door: Door, _call: _Call) -> None:
+    recover_interrupted(door.workspace, door.operations)
+
+
+def _find_session(door: Door, call: _Call) -> None:
+    workspace = door.workspace
+    found = workspace.sessions.find(call.caller)
+    call.session = found.session
+    if found.warning:
+        call.warnings.append(found.warning)
+
+
+def _work_out_effects(door: Door, call: _Call) -> None:
+    workspace = door.workspace
+    call.effects = call.operation.effects(workspace, call.request)
+
+
+def _ask_policies(door: Door, call: _Call) -> None:
+    workspace = door.workspace
+    decision = workspace.policies.decide(call.facts())
+    call.policy = decision.policy
+    verdict = decision.verdict
+    if isinstance(verdict, Deny):
+        call.fail(verdict.report, Outcome.DENIED)
+    elif isinstance(verdict, Hold):
+        details = {"hold_id": verdict.hold_id, "expires_ms": verdict.expires_ms, "policy": decision.policy}
+        call.fail(ErrorReport("APPROVAL_PENDING", verdict.reason, details=details), Outcome.HELD)
+
+
+def _append_begun(door: Door, call: _Call) -> None:
+    workspace = door.workspace
+    if not call.operation.effect.mutates:
+        return
+    workspace.ownership.claim()
+    body = {**_description(call), "before": state_of(workspace.root, call.effects.touched)}
+    workspace.chain.begin_call(_event(workspace, call, "begun", body), workspace.ownership.owner)
+    call.is_begun = True
+
+
+def _refresh_index(door: Door, call: _Call) -> None:
+    workspace = door.workspace
+    if call.operation.reads_index:
+        workspace.refresh_index()
+
+
+def _call_handler(door: Door, call: _Call) -> None:
+    workspace = door.workspace
+    if call.session is None:
+        raise CodePlaneError("SESSION_NOT_FOUND")
+    context = CallContext(
+        workspace=workspace,
+        operations=door.operations,
+        call_id=call.call_id,
+        caller=call.caller,
+        session=call.session,
+        report_progress=call.controls.report_progress,
+        is_cancelled=call.controls.is_cancelled,
+        warnings=call.warnings,
+        incomplete=call.incomplete,
+    )
+    context.check_cancelled()
+    call.result = call.operation.handler(context, call.request)
+    call.outcome = Outcome.FINISHED
+
+
+def _reconcile_writes(door: Door, call: _Call) -> None:
+    workspace = door.workspace
+    if call.is_begun:
+        workspace.refresh_index()
+
+
+def _observe_after(door: Door, call: _Call) -> None:
+    workspace = door.workspace
+    if not workspace.after_policies:
+        return
+    result = call.result.model_dump(mode="json") if call.result is not None else None
+    outcome = call.outcome.value if call.outcome else Outcome.FAILED.value
+    for policy in workspace.after_policies:
+        try:
+            call.warnings.extend(policy.observe(call.facts(), outcome, result))
+        except Exception:  # noqa: BLE001 - may be a team's plugin; what happened cannot be changed by it any more.
+            _log.exception("after-policy failed", extra=fields(policy=policy.name))
+            call.warnings.append(f"{policy.name} failed; see the log")
+
+
+def _append_final(door: Door, call: _Call) -> None:
+    workspace = door.workspace
+    outcome = call.outcome or Outcome.FAILED
+    body = {**_description(call), "duration_ms": _elapsed_ms(workspace, call)}
+    if call.error is not None:
+        body |= {"error": call.error.error, "message": redact(call.error.message[:500])}
+    if call.is_begun:
+        body["after"] = state_of(workspace.root, call.effects.touched)
+    event = _event(workspace, call, outcome.value, body)
+    if call.is_begun:
+        workspace.chain.end_call(event)
+    else:
+        workspace.chain.append_later(event)
+
+
+def _announce(door: Door, call: _Call) -> None:
+    workspace = door.workspace
+    outcome = call.outcome or Outcome.FAILED
+    workspace.events.publish(
+        "call",
+        {
+            "operation": call.operation.name,
+            "outcome": outcome.value,
+            "duration_ms": _elapsed_ms(workspace, call),
+            "error": call.error.error if call.error else None,
+        },
+    )
+
+
+STEPS: tuple[Step, ...] = (
+    Step("recover_interrupted", _recover_interrupted),
+    Step("find_session", _find_session),
+    Step("work_out_effects", _work_out_effects),
+    Step("ask_policies", _ask_policies),
+    Step("append_begun", _append_begun),
+    Step("refresh_index", _refresh_index),
+    Step("call_handler", _call_handler),
+    Step("reconcile_writes", _reconcile_writes, always=True),
+    Step("observe_after", _observe_after, always=True),
+    Step("append_final", _append_final, always=True),
+    Step("announce", _announce, always=True),
+)
+
+
+def _description(call: _Call) -> dict[str, Any]:
+    """Return what both rows of a call say about it; long arguments are kept as their digest only."""
+    arguments: Mapping[str, Any] = redact_value(call.arguments)
+    body: dict[str, Any] = {
+        "effect": call.operation.effect.value,
+        "effects": call.effects.as_dict(),
+        "arguments_digest": call.digest,
+        "surface": call.caller.surface,
+        "caller": call.caller.kind.value,
+        "policy": call.policy,
+    }
+    if len(canonical_bytes(arguments)) <= _RECORDED_ARGUMENTS_LIMIT:
+        body["arguments"] = arguments
+    return body
+
+
+def _event(workspace: Workspace, call: _Call, kind: str, body: Mapping[str, Any]) -> NewEvent:
+    worktree = workspace.repository.worktree_id
+    return NewEvent(kind, call.label, body, call.call_id, call.operation.name, None, worktree)
+
+
+def _elapsed_ms(workspace: Workspace, call: _Call) -> int:
+    return max(0, round((workspace.clock.monotonic() - call.started) * 1000))
+
+
+def _wrap(workspace: Workspace, call: _Call) -> Answer:
+    session = call.session
+    meta = AnswerMeta(
+        session_id=session.session_id if session else None,
+        session=session.label if session else None,
+        request_id=call.call_id,
+        timestamp_ms=workspace.clock.now_ms(),
+        warnings=tuple(call.warnings),
+        understood=call.controls.understood,
+        incomplete=tuple(call.incomplete),
+    )
+    if call.outcome is Outcome.FINISHED and call.result is not None:
+        text = call.operation.render(call.result)
+        links = call.operation.links(call.result)
+        return Answer(call.operation.name, call.outcome, meta, call.result, None, text, links)
+    report = call.error or ErrorReport("INTERNAL_ERROR", f"{call.operation.name} ended without a result.")
+    return Answer(call.operation.name, call.outcome or Outcome.FAILED, meta, error=report)

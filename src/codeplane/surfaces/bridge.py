@@ -1,0 +1,341 @@
+"""`cpl mcp`: stdio for one MCP client, bridged to the server of the working tree.
+
+Started for every agent session, so the way to a running server imports nothing but built-in modules and forwards bytes.
+Without a server this process becomes one; when the server it talks to goes away, it finds the next one or takes over,
+shows it the client's handshake again and answers what was lost, so that the client notices nothing else.
+
+This file also runs by itself (`python -I -S bridge.py`), which is the quickest form.
+"""
+
+import _socket
+import os
+import select
+import sys
+
+_CHUNK = 65536
+_HISTORY_LIMIT = 262_144
+_RECONNECT_SECONDS = 20.0
+_LOST = (
+    "SERVER_LOST (3004): The server ended while it worked on this call.\n"
+    "Call again; for a change, look at the files first to see whether it happened."
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the bridge until the client closes its side; return the exit code."""
+    options = _options(arguments)
+    if options is None:
+        sys.stderr.write("usage: cpl mcp [--profile PROFILE] [--repo DIRECTORY] [--set KEY=VALUE]\n")
+        return 2
+    bridge = _Bridge(options)
+    try:
+        return bridge.run()
+    except KeyboardInterrupt:
+        return 0
+    except BrokenPipeError:
+        # The client stopped reading; there is nobody left to tell.
+        return 0
+    finally:
+        bridge.close()
+
+
+class _Options:
+    def __init__(self) -> None:
+        self.profile = ""
+        self.start = os.getcwd()
+        self.overrides: list[str] = []
+
+
+def _options(arguments: list[str]) -> _Options | None:
+    """Read the few options by hand: argparse alone would cost more than all the rest."""
+    options = _Options()
+    remaining = list(arguments)
+    while remaining:
+        name, separator, value = remaining.pop(0).partition("=")
+        if name not in {"--profile", "--repo", "--set"}:
+            return None
+        if not separator:
+            if not remaining:
+                return None
+            value = remaining.pop(0)
+        if name == "--profile":
+            options.profile = value
+        elif name == "--repo":
+            options.start = os.path.abspath(value)
+        else:
+            options.overrides.append(value)
+    return options
+
+
+def _tree_root(start: str) -> str:
+    """Return the directory above `start` that holds `.git`, or `start` itself."""
+    directory = start
+    while True:
+        if os.path.lexists(os.path.join(directory, ".git")):
+            return directory
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return start
+        directory = parent
+
+
+def _connect(root: str) -> "_socket.socket | None":
+    """Return a connection to the server of this tree, or None."""
+    path = os.path.join(root, ".codeplane", "server.sock")
+    try:
+        if os.path.islink(path):
+            path = os.readlink(path)
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        connection.connect(path)
+    except OSError:
+        return None
+    return connection
+
+
+class _Bridge:
+    """Moves lines between the client and whichever server there is.
+
+    Invariant: the client gets whole lines only, and every request it sent is answered exactly once.
+    """
+
+    def __init__(self, options: _Options) -> None:
+        self._options = options
+        self._root = _tree_root(options.start)
+        self._server: _socket.socket | None = None
+        self._embedded: object = None
+        self._partial_in = b""
+        self._partial_out = b""
+        self._history: list[bytes] = []
+        self._answers: list[bytes] = []
+        self._history_size = 0
+        self._swallow: set[object] = set()
+
+    def run(self) -> int:
+        self._server = _connect(self._root) or self._start_or_wait()
+        if self._server is None:
+            return self._answer_with_failure()
+        self._greet()
+        while True:
+            ready, _, _ = select.select([0, self._server.fileno()], [], [])
+            if self._server.fileno() in ready and not self._from_server():
+                self._recover()
+            elif 0 in ready and not self._from_client():
+                return self._drain()
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        if self._embedded is not None:
+            self._embedded.stop()  # type: ignore[attr-defined]
+
+    def _greet(self) -> None:
+        profile = self._options.profile
+        if '"' in profile or "\\" in profile or not profile.isprintable():
+            profile = "invalid"
+        self._send(f'{{"codeplane": 1, "speak": "mcp", "profile": "{profile}"}}\n'.encode())
+
+    def _send(self, data: bytes) -> None:
+        if self._server is not None:
+            try:
+                self._server.sendall(data)
+            except OSError:
+                # The reading side will notice and recover; what was sent is in the history.
+                return
+
+    def _from_client(self) -> bool:
+        data = os.read(0, _CHUNK)
+        if not data:
+            return False
+        self._send(data)
+        lines = (self._partial_in + data).split(b"\n")
+        self._partial_in = lines.pop()
+        self._remember(self._history, lines)
+        return True
+
+    def _from_server(self) -> bool:
+        try:
+            data = self._server.recv(_CHUNK) if self._server is not None else b""
+        except OSError:
+            data = b""
+        if not data:
+            return False
+        lines = (self._partial_out + data).split(b"\n")
+        self._partial_out = lines.pop()
+        if self._swallow:
+            lines = [line for line in lines if not self._is_swallowed(line)]
+        if lines:
+            _write(b"\n".join(lines) + b"\n")
+            self._remember(self._answers, lines)
+        return True
+
+    def _remember(self, where: list[bytes], lines: list[bytes]) -> None:
+        where.extend(lines)
+        self._history_size += sum(map(len, lines))
+        if self._history_size > _HISTORY_LIMIT:
+            self._compact()
+
+    def _compact(self) -> None:
+        """Forget what has been answered; the handshake stays."""
+        handshake, waiting = self._outstanding()
+        self._history = handshake + [line for _, line in waiting]
+        self._answers = []
+        # A large outstanding call must not make every further line compact again.
+        self._history_size = 0
+
+    def _outstanding(self) -> tuple[list[bytes], list[tuple[object, bytes]]]:
+        """Return the client's handshake lines and its unanswered requests."""
+        import json  # noqa: PLC0415 - 9 ms that a healthy session never needs.
+
+        answered = set()
+        for line in self._answers:
+            document = _parsed(json, line)
+            if "id" in document and "method" not in document:
+                answered.add(_key(document["id"]))
+        handshake: list[bytes] = []
+        waiting: list[tuple[object, bytes]] = []
+        for line in self._history:
+            document = _parsed(json, line)
+            method = document.get("method")
+            if method in {"initialize", "notifications/initialized"}:
+                handshake.append(line)
+            if "id" in document and method is not None and _key(document["id"]) not in answered:
+                waiting.append((document["id"], line))
+        return handshake, waiting
+
+    def _is_swallowed(self, line: bytes) -> bool:
+        import json  # noqa: PLC0415 - only after a server was lost.
+
+        document = _parsed(json, line)
+        if "id" in document and "method" not in document and _key(document["id"]) in self._swallow:
+            self._swallow.discard(_key(document["id"]))
+            return True
+        return False
+
+    def _recover(self) -> None:
+        """The server is gone: find or become the next one and bring it to where the client is."""
+        import json  # noqa: PLC0415 - only after a server was lost.
+
+        if self._server is not None:
+            self._server.close()
+        self._partial_out = b""
+        handshake, waiting = self._outstanding()
+        self._server = self._start_or_wait()
+        if self._server is None:
+            for request_id, _ in waiting:
+                _write(_lost_answer(json, request_id))
+            sys.stderr.write("cpl mcp: the server is gone and could not be started again\n")
+            raise BrokenPipeError
+        self._greet()
+        waiting_ids = {_key(request_id) for request_id, _ in waiting}
+        for line in handshake:
+            document = _parsed(json, line)
+            if "id" in document and _key(document["id"]) not in waiting_ids:
+                self._swallow.add(_key(document["id"]))
+            self._send(line + b"\n")
+        for request_id, line in waiting:
+            if _parsed(json, line).get("method") == "tools/call":
+                _write(_lost_answer(json, request_id))
+            elif line not in handshake:
+                self._send(line + b"\n")
+        self._history = handshake + [line for _, line in waiting if line not in handshake]
+        self._answers = []
+        self._send(self._partial_in)
+
+    def _start_or_wait(self) -> "_socket.socket | None":
+        """Return a connection to the server that this process starts, or that another one is starting."""
+        import time  # noqa: PLC0415 - not needed when a server runs.
+
+        deadline = time.monotonic() + _RECONNECT_SECONDS
+        while time.monotonic() < deadline:
+            connection = _connect(self._root)
+            if connection is not None:
+                return connection
+            if self._embedded is None and not self._try_to_serve():
+                return None
+            if self._embedded is None:
+                time.sleep(0.05)
+        return None
+
+    def _try_to_serve(self) -> bool:
+        """Become the server unless another process is; False when there can be none."""
+        _find_packages()
+        # The full program: half a second of imports that a bridge to a running server never pays.
+        from codeplane.core.errors import CodePlaneError  # noqa: PLC0415
+        from codeplane.surfaces.server.embedded import start_embedded  # noqa: PLC0415
+
+        try:
+            self._embedded = start_embedded(self._options.start, self._options.overrides)
+        except CodePlaneError as error:
+            self._failure = error.report()
+            return False
+        return True
+
+    def _answer_with_failure(self) -> int:
+        """No server can run here: say why to every request, so that the client can show it."""
+        import json  # noqa: PLC0415 - the session is over anyway.
+
+        report = getattr(self, "_failure", None)
+        document = report.as_dict() if report else {"error": "SERVER_UNREACHABLE", "message": "No server could start."}
+        sys.stderr.write(f"cpl mcp: {document['message']}\n{document.get('required_action', '')}\n")
+        pending = b""
+        while data := os.read(0, _CHUNK):
+            lines = (pending + data).split(b"\n")
+            pending = lines.pop()
+            for line in lines:
+                request = _parsed(json, line)
+                if "id" in request and "method" in request:
+                    error = {"code": -32000, "message": document["message"], "data": document}
+                    _write(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": error}).encode() + b"\n")
+        return 2
+
+    def _drain(self) -> int:
+        """The client has said all it wants to say: pass on what is still answered, then end."""
+        if self._server is not None:
+            if self._partial_in:
+                self._send(b"\n")
+            try:
+                self._server.shutdown(_socket.SHUT_WR)
+            except OSError:
+                return 0
+            while self._from_server():
+                continue
+        return 0
+
+
+def _find_packages() -> None:
+    """Make installed packages importable when the interpreter was started without `site`."""
+    if sys.flags.no_site:
+        import site  # noqa: PLC0415 - 6 ms that the quick path does not pay.
+
+        site.main()
+    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    if here not in sys.path:
+        sys.path.append(here)
+
+
+def _parsed(json: object, line: bytes) -> dict[str, object]:
+    try:
+        document = json.loads(line)  # type: ignore[attr-defined]
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _key(request_id: object) -> object:
+    return (type(request_id).__name__, str(request_id))
+
+
+def _lost_answer(json: object, request_id: object) -> bytes:
+    result = {"content": [{"type": "text", "text": _LOST}], "isError": True}
+    text: str = json.dumps({"jsonrpc": "2.0", "id": request_id, "result": result})  # type: ignore[attr-defined]
+    return text.encode() + b"\n"
+
+
+def _write(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view) :]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

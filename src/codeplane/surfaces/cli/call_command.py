@@ -1,0 +1,91 @@
+"""`cpl call`: any operation, through the same door as every agent."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.ledger.callers import Caller, CallerKind
+from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.dispatch import dispatch
+from codeplane.operations.run import Door
+from codeplane.surfaces.cli.main import FINDINGS, OK
+from codeplane.surfaces.cli.output import json_option, repo_option, set_option
+from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
+
+
+@click.command("call", short_help="Run any operation through the door.")
+@click.argument("operation")
+@click.argument("arguments", nargs=-1)
+@click.option("--session", "session_id", default=None, help="Join or resume this session.")
+@json_option
+@repo_option
+@set_option
+def command(
+    operation: str,
+    arguments: tuple[str, ...],
+    session_id: str | None,
+    as_json: bool,  # noqa: FBT001 - click passes flags by name.
+    start: str,
+    overrides: tuple[str, ...],
+) -> int:
+    r"""Run any operation, with or without a running server.
+
+    ARGUMENTS are key=value pairs (values may be JSON; a repeated key makes a list), or one JSON object, or - to read
+    the object from standard input.
+
+    \b
+      cpl call describe
+      cpl call read_source targets=README.md:1-20
+      cpl call list_files '{"pattern": "src/**/*.py"}'
+    """
+    parsed = _arguments(arguments)
+    with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
+        answer = dispatch(Door(workspace, OPERATIONS), operation, parsed, cli_caller(session_id))
+    sys.stdout.write((json.dumps(answer.envelope(), ensure_ascii=False, indent=2) if as_json else answer.text()) + "\n")
+    return FINDINGS if answer.is_error else OK
+
+
+def cli_caller(session_id: str | None = None) -> Caller:
+    """Return who calls from a shell: an agent of unknown session, unless something shows that it is a person."""
+    return Caller(CallerKind.AGENT, "cli", f"cli:{os.getpid()}", "cpl", session_id)
+
+
+def _arguments(texts: tuple[str, ...]) -> dict[str, Any]:
+    if texts == ("-",):
+        return _object(sys.stdin.read())
+    if len(texts) == 1 and texts[0].lstrip().startswith("{"):
+        return _object(texts[0])
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            hint = "Write key=value, or one JSON object, for example: cpl call read_source targets=README.md"
+            raise CodePlaneError("INVALID_ARGUMENTS", f"`{text[:80]}` is not key=value.", hint=hint)
+        found[key] = [*_as_list(found[key]), _value(value)] if key in found else _value(value)
+    return found
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CodePlaneError("INVALID_FORMAT", f"The arguments are not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise CodePlaneError("INVALID_FORMAT", "The arguments are a JSON object.")
+    return document
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,112 @@
+"""`cpl demo`: a sample repository, a server, a real MCP client on both transports, and the story of what happened."""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp_types import CallToolResult, TextContent
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.processes import ProcessRequest, run_process
+from codeplane.surfaces.cli.main import OK
+from codeplane.surfaces.server.embedded import start_embedded
+from codeplane.surfaces.server.facts import read_facts
+from codeplane.workspace.workspace import WorkspaceRequest, ensure_ignore_file, locate_places, open_workspace
+
+_FILES = {
+    "README.md": "# Orders\n\nA small order service.\n",
+    "src/orders/totals.py": (
+        '"""Totals of an order."""\n\n\ndef total(lines: list[tuple[int, int]]) -> int:\n'
+        '    """Return the sum of quantity times price."""\n'
+        "    return sum(quantity * price for quantity, price in lines)\n"
+    ),
+    "tests/test_totals.py": "from orders.totals import total\n\n\ndef test_total():\n    assert total([(2, 5)]) == 10",
+    ".env": "PAYMENT_KEY=not-a-real-key\n",
+    "build/report.log": "noise\n",
+}
+
+Say = Callable[[str], None]
+
+
+@click.command("demo", short_help="Show CodePlane at work on a sample repository.")
+def command() -> int:
+    """Open a sample repository, start the server, drive it with a real MCP client, tell what happened, and end."""
+    with tempfile.TemporaryDirectory(prefix="codeplane-demo-") as directory:
+        root = Path(directory).resolve() / "orders"
+        _make_sample(root)
+        _say(f"1. A sample repository with {len(_FILES)} files, one of them a secret.")
+        with open_workspace(WorkspaceRequest(root)) as workspace:
+            ensure_ignore_file(workspace.places)
+        server = start_embedded(str(root), ("logging.level=error",))
+        if server is None:
+            raise CodePlaneError("SERVER_ALREADY_RUNNING")
+        try:
+            asyncio.run(_story(root))
+        finally:
+            server.stop()
+        _tell_ledger(root)
+    return OK
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _make_sample(root: Path) -> None:
+    for name, text in _FILES.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    identity = ("-c", "user.name=Demo", "-c", "user.email=demo@example.invalid")
+    for arguments in (("init", "-q", "-b", "main"), ("add", "."), (*identity, "commit", "-q", "-m", "First")):
+        result = run_process(ProcessRequest(argv=("git", *arguments), cwd=root, timeout_seconds=30))
+        if result.returncode:
+            raise CodePlaneError("GIT_FAILED", f"git {arguments[0]} failed: {result.stderr_text.strip()}")
+
+
+async def _story(root: Path) -> None:
+    facts = None
+    while facts is None:
+        await asyncio.sleep(0.02)
+        facts = read_facts(locate_places(root))
+    _say(f"2. The server runs on {facts.url}. An agent connects over HTTP:")
+    async with Client(f"{facts.url}/mcp") as agent:
+        tools = (await agent.list_tools()).tools
+        _say(f"   it is offered {len(tools)} tools: {', '.join(tool.name for tool in tools)}")
+        await _show(agent, "describe", {})
+        await _show(agent, "read_source", {"targets": "src/orders/totals.py:4-6"})
+        await _show(agent, "call", {"operation": "list_files", "arguments": {"pattern": "*"}})
+        await _show(agent, "read_source", {"targets": ".env"})
+        await _show(agent, "read_source", {"targts": "README.md"})
+    _say("3. A second agent speaks stdio through `cpl mcp`, bridged to the same server:")
+    bridge = StdioServerParameters(command=sys.executable, args=["-m", "codeplane", "mcp", "--repo", str(root)])
+    async with Client(stdio_client(bridge)) as agent:
+        await _show(agent, "read_source", {"targets": ["README.md"]})
+
+
+async def _show(agent: Client, tool: str, arguments: dict[str, object]) -> None:
+    answer = await agent.call_tool(tool, arguments)
+    text = (
+        answer.content[0].text
+        if isinstance(answer, CallToolResult) and isinstance(answer.content[0], TextContent)
+        else ""
+    )
+    lines = text.splitlines()
+    shown = lines[:9] + ([f"… {len(lines) - 9} more lines"] if len(lines) > 9 else [])
+    _say(f"   > {tool} {arguments}")
+    for line in shown:
+        _say(f"     {line[:140]}")
+
+
+def _tell_ledger(root: Path) -> None:
+    with open_workspace(WorkspaceRequest(root)) as workspace:
+        found = workspace.chain.verify()
+    verdict = "verified" if found.first_bad_seq is None else f"broken at row {found.first_bad_seq}"
+    _say(f"4. The server stopped. Its ledger has {found.rows} rows, and the event chain is {verdict}.")
+    _say("   Next: `cpl init` in your own repository, then the README's section on connecting an agent.")

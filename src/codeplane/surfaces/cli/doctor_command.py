@@ -1,0 +1,155 @@
+"""`cpl doctor`: checks with a verdict each, what CodePlane cannot prevent, and a bundle for reports."""
+
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.logs import tail_lines
+from codeplane.core.redaction import redact
+from codeplane.core.version import VERSION
+from codeplane.surfaces.cli.main import FINDINGS, OK
+from codeplane.surfaces.cli.output import json_option, print_json, repo_option, set_option
+from codeplane.surfaces.server.client import get_json
+from codeplane.surfaces.server.facts import running_server
+from codeplane.workspace.config import load_workspace_settings
+from codeplane.workspace.places import Places
+from codeplane.workspace.workspace import Workspace, WorkspaceRequest, locate_places, open_workspace
+
+_BUNDLE_LINES = 2000
+LIMITS_OF_TRUST = (
+    "A program that runs as the same user can read and write every file CodePlane keeps, its ledger included.",
+    "It can start its own `cpl`, stop the server, or edit the repository without CodePlane.",
+    "The event chain shows edits inside the chain; it cannot show that the newest rows were cut off.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One verdict: ok, problem, or not available."""
+
+    name: str
+    state: str
+    text: str
+
+
+@click.command("doctor", short_help="Check that everything CodePlane needs is in order.")
+@click.option("--logs", is_flag=True, help="Add versions, settings and the server's log, for a report.")
+@json_option
+@repo_option
+@set_option
+def command(logs: bool, as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # noqa: FBT001
+    """Check git, configuration, ledger and server; exit code 1 when something is wrong."""
+    places = locate_places(Path(start))
+    checks = run_checks(places, overrides)
+    document = {"checks": [asdict(check) for check in checks], "limits_of_trust": list(LIMITS_OF_TRUST)}
+    if logs:
+        document["bundle"] = _bundle(places)
+    if as_json:
+        print_json(document)
+    else:
+        _print(checks, document.get("bundle"))
+    return FINDINGS if any(check.state == "problem" for check in checks) else OK
+
+
+def run_checks(places: Places, overrides: tuple[str, ...]) -> list[Check]:
+    """Return all verdicts; one that fails does not keep the others from being made."""
+    checks = [
+        _verdict("git", lambda: f"working tree {places.root}"),
+        _verdict("configuration", lambda: _configuration(places, overrides)),
+    ]
+    if checks[-1].state == "problem":
+        return checks
+    try:
+        with open_workspace(WorkspaceRequest(places.root, overrides)) as workspace:
+            checks += [
+                _verdict("head", lambda: _head(workspace)),
+                _verdict("ledger file", lambda: _ledger_file(workspace)),
+                _verdict("event chain", lambda: _event_chain(workspace)),
+                _verdict("interrupted calls", lambda: _open_calls(workspace)),
+            ]
+    except CodePlaneError as error:
+        checks.append(Check("private directory", "problem", error.report().as_text()))
+    checks.append(_verdict("server", lambda: _server(places)))
+    checks.append(Check("index", "not available", "the index does not exist yet; files are read directly"))
+    return checks
+
+
+def _verdict(name: str, check: Callable[[], str]) -> Check:
+    try:
+        return Check(name, "ok", check())
+    except CodePlaneError as error:
+        return Check(name, "problem", error.report().as_text())
+
+
+def _configuration(places: Places, overrides: tuple[str, ...]) -> str:
+    loaded = load_workspace_settings(places, overrides)
+    changed = sum(origin.where != "default" for origin in loaded.origins.values())
+    return f"{len(loaded.origins)} settings, {changed} not at their default"
+
+
+def _head(workspace: Workspace) -> str:
+    head = workspace.head()
+    return f"{head.branch or 'detached'} at {(head.commit or 'no commit yet')[:13]}"
+
+
+def _ledger_file(workspace: Workspace) -> str:
+    problems = workspace.chain.database.problems()
+    if problems:
+        raise CodePlaneError("STORE_CORRUPT", f"ledger.db: {problems[0]}")
+    return f"{workspace.chain.last_seq()} rows, repository id {workspace.repo_id}"
+
+
+def _event_chain(workspace: Workspace) -> str:
+    found = workspace.chain.verify()
+    if found.first_bad_seq is not None:
+        details = {"first_bad_row": found.first_bad_seq}
+        raise CodePlaneError("CHAIN_BROKEN", f"Row {found.first_bad_seq}: {found.problem}.", details=details)
+    return f"{found.rows} rows verified, head {found.head[:16]}"
+
+
+def _open_calls(workspace: Workspace) -> str:
+    return f"{len(workspace.chain.open_calls())} calls at work or waiting for recovery"
+
+
+def _server(places: Places) -> str:
+    facts = running_server(places)
+    if facts is None:
+        return "not running (`cpl up` starts it)"
+    document = get_json(facts, "/health")
+    return f"answers at {facts.url}, version {document['version']}"
+
+
+def _bundle(places: Places) -> dict[str, object]:
+    return {
+        "codeplane": VERSION,
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "settings": {
+            key: f"{redact(str(origin.value))} ({origin.where})"
+            for key, origin in sorted(load_workspace_settings(places).origins.items())
+        },
+        "log": [redact(line) for line in tail_lines(places.server_log, _BUNDLE_LINES)],
+    }
+
+
+def _print(checks: list[Check], bundle: object) -> None:
+    marks = {"ok": "ok     ", "problem": "PROBLEM", "not available": "-      "}
+    for check in checks:
+        sys.stdout.write(f"{marks[check.state]} {check.name}: {check.text}\n")
+    sys.stdout.write("What CodePlane cannot prevent:\n" + "".join(f"  {line}\n" for line in LIMITS_OF_TRUST))
+    if isinstance(bundle, dict):
+        for name, value in bundle.items():
+            sys.stdout.write(f"--- {name}\n")
+            lines = (
+                value
+                if isinstance(value, list)
+                else [f"{k}: {v}" for k, v in value.items()]
+                if isinstance(value, dict)
+                else [str(value)]
+            )
+            sys.stdout.write("".join(f"{line}\n" for line in lines))

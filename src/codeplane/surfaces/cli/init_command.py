@@ -1,0 +1,43 @@
+"""`cpl init`: set a repository up, once; running it again changes nothing."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from codeplane.surfaces.cli.main import OK
+from codeplane.surfaces.cli.output import json_option, print_json, repo_option, set_option
+from codeplane.workspace.workspace import WorkspaceRequest, ensure_ignore_file, open_workspace
+
+
+@click.command("init", short_help="Set this repository up for CodePlane.")
+@json_option
+@repo_option
+@set_option
+def command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # noqa: FBT001 - click passes flags by name.
+    """Write `.codeplane/` and `.cplignore`, bind the repository id, and say what was done."""
+    with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
+        was_known = workspace.chain.last_seq() > 0
+        wrote_ignore = ensure_ignore_file(workspace.places)
+        if not was_known:
+            workspace.record("initialised", {"repo_id": workspace.repo_id})
+        document = {
+            "repo_root": str(workspace.root),
+            "repo_id": workspace.repo_id,
+            "private_directory": str(workspace.places.private),
+            "already_initialised": was_known,
+            "wrote_cplignore": wrote_ignore,
+            "index": "not available yet",
+        }
+    if as_json:
+        print_json(document)
+        return OK
+    lines = [
+        f"{'Already set up' if was_known else 'Set up'}: {document['repo_root']}",
+        f"  .codeplane/  private data, hidden from git (repository id {document['repo_id']})",
+        f"  .cplignore   {'written: what CodePlane never reads' if wrote_ignore else 'kept as it is'}",
+        "  index        not available yet; files are read directly",
+        "Next: `cpl up` starts the server; the README shows how to connect an agent.",
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return OK

@@ -1,0 +1,102 @@
+"""The command line's root: names and one-line help of all commands, imported only when used.
+
+Exit codes: 0 fine, 1 findings or a refused call, 2 the command itself failed.
+"""
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.version import VERSION
+
+OK, FINDINGS, FAILURE = 0, 1, 2
+
+# One line per command: module, and the help that `cpl --help` shows without importing it.
+COMMANDS = {
+    "call": "Run any operation through the door.",
+    "clear": "Remove derived data; with --all everything CodePlane keeps here.",
+    "completion": "Print the completion script for a shell.",
+    "demo": "Show CodePlane at work on a sample repository.",
+    "doctor": "Check that everything CodePlane needs is in order.",
+    "init": "Set this repository up for CodePlane.",
+    "mcp": "Speak MCP over stdio, for agents.",
+    "status": "Show the server, the repository and the settings.",
+    "up": "Start the server in the foreground.",
+}
+
+
+class LazyGroup(click.Group):
+    """Commands that are imported when they run; help comes from the table."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface.
+        """Return the names in alphabetical order."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's interface.
+        """Import one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"codeplane.surfaces.cli.{cmd_name}_command")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in sorted(COMMANDS)])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command when there is none of that name."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            import difflib  # noqa: PLC0415 - only for a mistyped command.
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean `cpl {near[0]}`?" if near else " `cpl --help` lists the commands."
+            raise click.UsageError(f"There is no command `{args[0]}`.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, prog_name="cpl")
+def root() -> None:
+    """Let AI coding agents work on this repository, safely.
+
+    `cpl init` once, then `cpl up`; `cpl status` shows what is going on.
+    """
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command and return the exit code."""
+    try:
+        result: Any = root.main(args=arguments, prog_name="cpl", standalone_mode=False)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.Abort:
+        sys.stderr.write("Aborted.\n")
+        return FINDINGS
+    except click.ClickException as error:
+        error.show()
+        return FAILURE
+    except CodePlaneError as error:
+        return _show_failure(error, as_json="--json" in arguments)
+    except BrokenPipeError:
+        # The reader of a pipe had enough; what is left is not wanted.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return OK
+    return result if isinstance(result, int) else OK
+
+
+def _show_failure(error: CodePlaneError, *, as_json: bool) -> int:
+    if as_json:
+        import json  # noqa: PLC0415 - 9 ms that plain output does not need.
+
+        sys.stdout.write(json.dumps(error.report().as_dict(), ensure_ascii=False, indent=2) + "\n")
+    else:
+        sys.stderr.write(f"{error.report().as_text()}\n")
+    return FAILURE

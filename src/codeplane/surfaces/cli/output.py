@@ -1,0 +1,46 @@
+"""How commands print: JSON when asked, tables in a terminal, plain text in a pipe."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+repo_option = click.option(
+    "--repo", "start", default=".", metavar="DIR", help="A directory in the working tree (default: this one)."
+)
+set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting once.")
+
+
+def print_json(document: Any) -> None:
+    """Print a document as JSON."""
+    sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows: a table in a terminal, tab-separated lines in a pipe."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            sys.stdout.write("\t".join(row) + "\n")
+        return
+    # 56 ms, paid only where somebody looks at it.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(*headers, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*[_plain(cell) for cell in row])
+    Console().print(table)
+
+
+def _plain(cell: str) -> str:
+    return cell.replace("[", "\\[")
+
+
+def print_facts(pairs: Sequence[tuple[str, str]]) -> None:
+    """Print names and values, aligned in a terminal."""
+    width = max((len(name) for name, _ in pairs), default=0) if sys.stdout.isatty() else 0
+    for name, value in pairs:
+        sys.stdout.write(f"{name + ':':<{width + 1}} {value}\n")

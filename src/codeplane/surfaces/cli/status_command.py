@@ -1,0 +1,142 @@
+"""`cpl status`: one view of server, repository, ledger and settings, with or without a running server."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.logs import tail_lines
+from codeplane.core.version import VERSION
+from codeplane.surfaces.cli.main import OK
+from codeplane.surfaces.cli.output import json_option, print_facts, print_json, print_table, repo_option, set_option
+from codeplane.surfaces.server.client import get_json
+from codeplane.surfaces.server.facts import running_server
+from codeplane.workspace.config import load_workspace_settings
+from codeplane.workspace.places import Places
+from codeplane.workspace.workspace import WorkspaceRequest, locate_places, open_workspace
+
+_LOG_LINES = 50
+
+
+@click.command("status", short_help="Show the server, the repository and the settings.")
+@click.option("--verbose", "-v", is_flag=True, help="Also the settings and the last 50 lines of the server's log.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing the server's log until Ctrl+C.")
+@json_option
+@repo_option
+@set_option
+def command(verbose: bool, follow: bool, as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # noqa: FBT001
+    """Show whether a server runs, which repository this is, and where each setting comes from (--json)."""
+    places = locate_places(Path(start))
+    document = collect_status(places, overrides)
+    if as_json:
+        if verbose:
+            document["log"] = list(tail_lines(places.server_log, _LOG_LINES))
+        print_json(document)
+        return OK
+    _print_status(document, places, verbose=verbose)
+    if follow:
+        _follow(places.server_log)
+    return OK
+
+
+def collect_status(places: Places, overrides: tuple[str, ...]) -> dict[str, Any]:
+    """Return the whole status as one document."""
+    loaded = load_workspace_settings(places, overrides)
+    facts = running_server(places)
+    document: dict[str, Any] = {
+        "version": VERSION,
+        "repo_root": str(places.root),
+        "initialised": places.ledger.exists(),
+        "server": {"running": facts is not None},
+        "index": {"status": "not available yet", "path": None, "size": None, "commit": None},
+        "paths": {
+            "private": str(places.private),
+            "ledger": str(places.ledger),
+            "log": str(places.server_log),
+            "config": str(places.config_file),
+            "global_config": str(places.user.config_file),
+        },
+    }
+    if facts is not None:
+        document["server"] |= {"pid": facts.pid, "url": facts.url, "mode": facts.mode}
+        document |= _from_server(facts)
+    elif places.ledger.exists():
+        document |= _from_ledger(places, overrides)
+    document["settings"] = {
+        key: {"value": _plain(origin.value), "from": origin.where} for key, origin in sorted(loaded.origins.items())
+    }
+    return document
+
+
+def _from_server(facts: Any) -> dict[str, Any]:
+    try:
+        found = get_json(facts, "/status")
+    except CodePlaneError as error:
+        return {"last_error": error.report().as_dict()}
+    return {key: value for key, value in found.items() if key not in {"index", "version"}}
+
+
+def _from_ledger(places: Places, overrides: tuple[str, ...]) -> dict[str, Any]:
+    with open_workspace(WorkspaceRequest(places.root, overrides)) as workspace:
+        return {
+            "repo_id": workspace.repo_id,
+            "repo_fingerprint": workspace.fingerprint(),
+            "worktree": workspace.repository.worktree_id,
+            "ledger_rows": workspace.chain.last_seq(),
+            "open_calls": len(workspace.chain.open_calls()),
+            "last_reconcile": None,
+            "last_error": None,
+            "sessions": [],
+        }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _print_status(document: dict[str, Any], places: Places, *, verbose: bool) -> None:
+    server = document["server"]
+    running = f"running at {server['url']} (pid {server['pid']})" if server["running"] else "not running (`cpl up`)"
+    error = document.get("last_error")
+    print_facts(
+        [
+            ("repository", document["repo_root"]),
+            ("set up", "yes" if document["initialised"] else "no (`cpl init`)"),
+            ("server", running),
+            ("fingerprint", str(document.get("repo_fingerprint", "unknown"))[:16]),
+            ("index", document["index"]["status"]),
+            ("last reconcile", document.get("last_reconcile") or "never"),
+            ("ledger", f"{document.get('ledger_rows', 0)} rows"),
+            ("last error", f"{error['error']}: {error.get('message', '')}" if error else "none"),
+        ]
+    )
+    sessions = document.get("sessions") or []
+    if sessions:
+        rows = [[s["label"], s["client"], s["opened"], s["last_seen"]] for s in sessions]
+        print_table(["session", "client", "opened", "last seen"], rows)
+    if verbose:
+        rows = [[key, str(item["value"]), item["from"]] for key, item in document["settings"].items()]
+        print_table(["setting", "value", "from"], rows)
+        for line in tail_lines(places.server_log, _LOG_LINES):
+            sys.stdout.write(line + "\n")
+
+
+def _follow(path: Path) -> None:
+    """Print what is appended to the log, also after it was rotated."""
+    position = path.stat().st_size if path.exists() else 0
+    try:
+        while True:
+            size = path.stat().st_size if path.exists() else 0
+            position = 0 if size < position else position
+            if size > position:
+                with path.open(encoding="utf-8", errors="replace") as file:
+                    file.seek(position)
+                    sys.stdout.write(file.read())
+                    position = file.tell()
+                sys.stdout.flush()
+            time.sleep(0.2)
+    except KeyboardInterrupt:
+        return

@@ -1,0 +1,253 @@
+"""Bind a profile of operations to the protocol SDK."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from codeplane.core.errors import ErrorReport
+from codeplane.core.version import VERSION
+from codeplane.ledger.callers import Caller, CallerKind
+from codeplane.ledger.effects import EffectClass
+from codeplane.operations.answer import Answer
+from codeplane.operations.dispatch import dispatch
+from codeplane.operations.operation import AnyOperation
+from codeplane.operations.profiles import CORE, FULL, Profile
+from codeplane.operations.read_file_full import RESOURCE_PREFIX
+from codeplane.operations.run import CallControls, Door
+from codeplane.operations.schema import input_schema, output_schema
+
+META_KEY = "codeplane/meta"
+ERROR_KEY = "codeplane/error"
+INSTRUCTIONS = (
+    "CodePlane knows this repository. `describe` lists what it can do; `call` runs what is not listed as a tool. "
+    "Paths are relative to the repository root."
+)
+
+RequestContext = ServerRequestContext[Any, Any]
+ProgressReporter = Callable[[float, float | None, str | None], Coroutine[Any, Any, None]]
+
+
+@dataclass(frozen=True, slots=True)
+class CallRunner:
+    """Runs door calls in worker threads and counts them, so that a stopping server can wait for them."""
+
+    door: Door
+    limiter: anyio.CapacityLimiter
+    admit: Callable[[], ErrorReport | None]
+    in_flight: "InFlight"
+
+    async def run(
+        self, name: str, arguments: dict[str, Any], caller: Caller, progress: ProgressReporter | None
+    ) -> Answer | ErrorReport:
+        """Run one call; a refusal to take calls at all comes back as an error report."""
+        refusal = self.admit()
+        if refusal is not None:
+            return refusal
+        cancelled = threading.Event()
+        controls = CallControls(_progress_from_thread(progress, cancelled), cancelled.is_set)
+        work = partial(dispatch, self.door, name, arguments, caller, controls)
+        with self.in_flight:
+            try:
+                return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.limiter)
+            except anyio.get_cancelled_exc_class():
+                # The thread goes on until it looks; what it has begun, it ends and records.
+                cancelled.set()
+                raise
+
+
+class InFlight:
+    """How many calls are being worked on.
+
+    Invariant: `count` changes only on the event loop's thread.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+
+    async def wait_until_idle(self) -> None:
+        """Return when no call is being worked on."""
+        await self._is_idle.wait()
+
+    def __enter__(self) -> None:
+        """Count one more."""
+        self.count += 1
+        self._is_idle.clear()
+
+    def __exit__(self, *_: object) -> None:
+        """Count one less."""
+        self.count -= 1
+        if not self.count:
+            self._is_idle.set()
+
+
+def _progress_from_thread(
+    progress: ProgressReporter | None, cancelled: threading.Event
+) -> Callable[[float, float | None, str], None]:
+    def report(done: float, total: float | None, message: str) -> None:
+        if progress is None or cancelled.is_set():
+            return
+        try:
+            anyio.from_thread.run(progress, done, total, message)
+        except (RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            # The client left while the work goes on; nobody is there to hear of its progress.
+            cancelled.set()
+
+    return report
+
+
+def build_server(
+    runner: CallRunner, profile: Profile, surface: str, connection: Callable[[RequestContext], str]
+) -> Server[Any]:
+    """Return an SDK server that offers the profile's tools; `connection` names the caller's connection."""
+    binding = _Binding(runner, profile, surface, connection)
+    return Server(
+        "codeplane",
+        version=VERSION,
+        title="CodePlane",
+        instructions=INSTRUCTIONS,
+        get_tool_input_schema=lambda _name: None,
+        on_list_tools=binding.list_tools,
+        on_call_tool=binding.call_tool,
+        on_list_resources=binding.list_resources,
+        on_list_resource_templates=binding.list_resource_templates,
+        on_read_resource=binding.read_resource,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    runner: CallRunner
+    profile: Profile
+    surface: str
+    connection: Callable[[RequestContext], str]
+
+    async def list_tools(
+        self, _context: RequestContext, _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=tools_of(self.profile))
+
+    async def call_tool(self, context: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if not self._is_offered(params.name):
+            names = ", ".join(operation.name for operation in self.profile.operations)
+            message = f"The tool `{params.name[:80]}` is not in this client's tool list."
+            return _error_result(ErrorReport("UNKNOWN_OPERATION", message, f"Offered: {names}."))
+        answer = await self.runner.run(
+            params.name, dict(params.arguments or {}), self._caller(context), context.session.report_progress
+        )
+        if isinstance(answer, ErrorReport):
+            return _error_result(answer)
+        return compact_result(answer) if self.profile.compact else envelope_result(answer)
+
+    def _is_offered(self, name: str) -> bool:
+        # core and full reach everything anyway; an explicit list means exactly that list.
+        if self.profile.name in {CORE, FULL}:
+            return True
+        return any(operation.name == name for operation in self.profile.operations)
+
+    def _caller(self, context: RequestContext) -> Caller:
+        client = context.session.client_params.client_info if context.session.client_params else None
+        name = f"{client.name}/{client.version}" if client else "unknown"
+        return Caller(CallerKind.AGENT, self.surface, self.connection(context), name[:120])
+
+    async def list_resources(
+        self, _context: RequestContext, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[])
+
+    async def list_resource_templates(
+        self, _context: RequestContext, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        template = types.ResourceTemplate(
+            name="file",
+            uri_template=f"{RESOURCE_PREFIX}{{+path}}",
+            description="A text file of the repository.",
+            mime_type="text/plain",
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def read_resource(
+        self, context: RequestContext, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        if not uri.startswith(RESOURCE_PREFIX):
+            raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri[:200]}.")
+        arguments = {"path": unquote(uri.removeprefix(RESOURCE_PREFIX)), "confirm": True, "inline": True}
+        answer = await self.runner.run("read_file_full", arguments, self._caller(context), None)
+        report = answer if isinstance(answer, ErrorReport) else answer.error
+        if report is not None:
+            raise MCPError(types.INVALID_PARAMS, report.message, report.as_dict())
+        content = getattr(answer.result, "content", "") if isinstance(answer, Answer) else ""
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=uri, mime_type="text/plain", text=content or "")]
+        )
+
+
+def tools_of(profile: Profile) -> list[types.Tool]:
+    """Return the profile's tools with schemas made from the operations."""
+    return [_tool(operation, compact=profile.compact) for operation in profile.operations]
+
+
+def _tool(operation: AnyOperation, *, compact: bool) -> types.Tool:
+    schema = input_schema(operation)
+    if not compact:
+        session = {"type": "string", "description": "Join or resume this session."}
+        schema = {**schema, "properties": {**schema["properties"], "session_id": session}}
+    return types.Tool(
+        name=operation.name,
+        description=operation.summary,
+        input_schema=schema,
+        annotations=_annotations(operation.effect),
+        **({} if compact or operation.name == "call" else {"output_schema": output_schema(operation)}),
+    )
+
+
+def _annotations(effect: EffectClass) -> types.ToolAnnotations:
+    if not effect.mutates:
+        return types.ToolAnnotations(read_only_hint=True)
+    return types.ToolAnnotations(read_only_hint=False, destructive_hint=effect is not EffectClass.WRITE)
+
+
+def compact_result(answer: Answer) -> types.CallToolResult:
+    """Return short text for the model; everything else travels in `_meta`."""
+    meta: dict[str, Any] = {META_KEY: answer.meta.as_dict()}
+    if answer.error is not None:
+        meta[ERROR_KEY] = answer.error.as_dict()
+    return types.CallToolResult(
+        content=[types.TextContent(text=answer.text()), *_links(answer)], is_error=answer.is_error, meta=meta
+    )
+
+
+def envelope_result(answer: Answer) -> types.CallToolResult:
+    """Return the envelope, as structured content and as the same JSON in text."""
+    return types.CallToolResult(
+        content=[types.TextContent(text=answer.envelope_text()), *_links(answer)],
+        structured_content=answer.envelope(),
+        is_error=answer.is_error,
+    )
+
+
+def _links(answer: Answer) -> list[types.ResourceLink]:
+    return [
+        types.ResourceLink(name=link.name, uri=link.uri, mime_type=link.mime_type, size=link.size)
+        for link in answer.resource_links
+    ]
+
+
+def _error_result(report: ErrorReport) -> types.CallToolResult:
+    return types.CallToolResult(
+        content=[types.TextContent(text=report.as_text())], is_error=True, meta={ERROR_KEY: report.as_dict()}
+    )

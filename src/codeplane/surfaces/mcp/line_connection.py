@@ -1,0 +1,139 @@
+"""Serve one client that speaks JSON-RPC in lines over a stream pair, such as the Unix socket."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.lowlevel import Server
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+from codeplane.core.errors import ErrorReport
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+_CHUNK = 64 * 1024
+_DRAIN_SECONDS = 60.0
+_TOO_LONG = object()
+
+
+async def serve_lines(server: Server[Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Serve until the client closes its side; calls in flight then are still answered."""
+    connection = _LineConnection(reader, writer)
+    to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](16)
+    to_client, from_server = anyio.create_memory_object_stream[SessionMessage](16)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(connection.pump_in, to_server)
+        tasks.start_soon(connection.pump_out, from_server)
+        await server.run(from_client, to_client, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+class _LineConnection:
+    """Moves messages between lines and the SDK's streams.
+
+    Invariant: `unanswered` holds the ids of requests that were passed on and not answered yet.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._write_lock = asyncio.Lock()
+        self._answered = asyncio.Event()
+        self.unanswered: set[str | int] = set()
+
+    async def pump_in(self, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        async with to_server:
+            async for line in self._lines():
+                if line is _TOO_LONG:
+                    message = f"A message may have at most {MAX_LINE_BYTES} bytes."
+                    await self._refuse(None, types.INVALID_REQUEST, ErrorReport("PAYLOAD_TOO_LARGE", message))
+                elif isinstance(line, bytes) and line.strip():
+                    await self._pass_on(line, to_server)
+            await self._wait_for_answers()
+
+    async def _pass_on(self, line: bytes, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        try:
+            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValidationError as error:
+            await self._refuse_unreadable(line, error)
+            return
+        if isinstance(message, types.JSONRPCRequest):
+            self.unanswered.add(message.id)
+        await to_server.send(SessionMessage(message))
+
+    async def pump_out(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        try:
+            async with from_server:
+                async for item in from_server:
+                    text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await self._write(text.encode("utf-8", errors="backslashreplace") + b"\n")
+                    if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+                        self.unanswered.discard(item.message.id if item.message.id is not None else "")
+                        self._answered.set()
+        except (ConnectionError, RuntimeError):
+            # The client is gone; the reading side ends the connection.
+            self.unanswered.clear()
+            self._answered.set()
+
+    async def _wait_for_answers(self) -> None:
+        """After the client's last line, give its calls time to be answered."""
+        with anyio.move_on_after(_DRAIN_SECONDS):
+            while self.unanswered:
+                self._answered.clear()
+                await self._answered.wait()
+
+    async def _lines(self) -> AsyncIterator[object]:
+        """Yield complete lines; a line that is too long is dropped whole and told once."""
+        buffer = bytearray()
+        is_dropping = False
+        while chunk := await self._read():
+            buffer += chunk
+            while (end := buffer.find(b"\n")) >= 0:
+                line = bytes(buffer[:end])
+                del buffer[: end + 1]
+                yield _TOO_LONG if is_dropping else line
+                is_dropping = False
+            if len(buffer) > MAX_LINE_BYTES:
+                buffer.clear()
+                is_dropping = True
+        if buffer and not is_dropping:
+            yield bytes(buffer)
+
+    async def _read(self) -> bytes:
+        try:
+            return await self._reader.read(_CHUNK)
+        except ConnectionError:
+            return b""
+
+    async def _refuse_unreadable(self, line: bytes, error: ValidationError) -> None:
+        """Answer a line that is no JSON-RPC message; a notification gets no answer."""
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError):
+            reason = str(error.errors(include_url=False)[0].get("msg", "not JSON"))[:200]
+            report = ErrorReport("INVALID_FORMAT", f"The line is not valid JSON: {reason}", _SHAPE)
+            await self._refuse(None, types.PARSE_ERROR, report)
+            return
+        request_id = document.get("id") if isinstance(document, dict) else None
+        if isinstance(document, dict) and "method" in document and "id" not in document:
+            return
+        valid_id = request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
+        report = ErrorReport("INVALID_FORMAT", "The line is not a JSON-RPC 2.0 message.", _SHAPE)
+        await self._refuse(valid_id, types.INVALID_REQUEST, report)
+
+    async def _refuse(self, request_id: str | int | None, code: int, report: ErrorReport) -> None:
+        error = {"code": code, "message": report.message, "data": report.as_dict()}
+        document = {"jsonrpc": "2.0", "id": request_id, "error": error}
+        await self._write(json.dumps(document).encode("utf-8") + b"\n")
+
+    async def _write(self, data: bytes) -> None:
+        async with self._write_lock:
+            self._writer.write(data)
+            await self._writer.drain()
+
+
+_SHAPE = 'Send one object per line: {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'

@@ -1,0 +1,77 @@
+"""Who serves this working tree: the lock, and the small file in which the server says where it is."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from codeplane.workspace.places import Places
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What a running server tells other processes."""
+
+    pid: int
+    port: int
+    started_ms: int
+    version: str
+    mode: str
+    repo_id: str
+
+    @property
+    def url(self) -> str:
+        """Return the server's address."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+def try_server_lock(places: Places) -> FileLock | None:
+    """Take the server role of this tree; None when somebody else has it.
+
+    The operating system drops the lock when its holder dies, so a lock left behind by a dead process is no obstacle.
+    """
+    lock = FileLock(places.server_lock, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return None
+    return lock
+
+
+def write_facts(places: Places, facts: ServerFacts) -> None:
+    """Publish the server's address: first the facts, then the port file that clients look for."""
+    _replace(places.server_facts, json.dumps(asdict(facts)) + "\n")
+    _replace(places.port_file, f"{facts.port}\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def remove_facts(places: Places) -> None:
+    """Take the address back."""
+    for path in (places.port_file, places.server_facts, places.socket_link, places.socket):
+        path.unlink(missing_ok=True)
+
+
+def running_server(places: Places) -> ServerFacts | None:
+    """Return the facts of the server that runs now, or None; files of a dead one do not count."""
+    if not places.server_lock.exists():
+        return None
+    lock = try_server_lock(places)
+    if lock is not None:
+        lock.release()
+        return None
+    return read_facts(places)
+
+
+def read_facts(places: Places) -> ServerFacts | None:
+    """Return what the server wrote about itself, or None when it has not (yet)."""
+    try:
+        return ServerFacts(**json.loads(places.server_facts.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None

@@ -1,0 +1,206 @@
+"""The REST addresses for people and monitoring."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from codeplane.core.clock import iso_from_ms, ms_from_iso
+from codeplane.core.errors import CodePlaneError, ErrorReport
+from codeplane.core.version import VERSION
+from codeplane.ledger.callers import Caller, CallerKind
+from codeplane.ledger.chain import FINAL_KINDS, LedgerRow, RowFilter
+from codeplane.operations.answer import Outcome
+from codeplane.surfaces.server.operator_token import is_operator
+
+if TYPE_CHECKING:
+    from codeplane.surfaces.server.host import ServerHost
+
+_MAX_BODY = 16 * 1024 * 1024
+_STATUS_OF = {Outcome.FINISHED: 200, Outcome.FAILED: 422, Outcome.DENIED: 403, Outcome.HELD: 202}
+
+
+def routes(host: "ServerHost") -> list[BaseRoute]:
+    """Return the REST routes of one server."""
+    rest = _Rest(host)
+    return [
+        Route("/health", rest.health),
+        Route("/ready", rest.ready),
+        Route("/status", rest.status),
+        Route("/metrics", rest.metrics),
+        Route("/operations", rest.operations),
+        Route("/operations/{name}", rest.call_operation, methods=["POST"]),
+        Route("/stream/events", rest.stream_events),
+    ]
+
+
+def error_response(status: int, report: ErrorReport) -> JSONResponse:
+    """Return the error object with an HTTP status."""
+    return JSONResponse(report.as_dict(), status_code=status)
+
+
+async def not_found(request: Request, _error: Exception) -> Response:
+    """Answer an unknown address."""
+    return error_response(404, ErrorReport("NOT_FOUND", f"There is nothing at {request.url.path[:200]}."))
+
+
+async def wrong_method(request: Request, error: Exception) -> Response:
+    """Answer a known address with the wrong method."""
+    allowed = (error.headers or {}).get("Allow", "") if isinstance(error, HTTPException) else ""
+    report = ErrorReport("METHOD_NOT_ALLOWED", f"{request.url.path[:200]} takes {allowed or 'another method'}.")
+    return error_response(405, report)
+
+
+async def refused(_request: Request, error: Exception) -> Response:
+    """Answer a request that CodePlane refuses with an error from the registry."""
+    report = error.report() if isinstance(error, CodePlaneError) else ErrorReport("INTERNAL_ERROR", "Unexpected.")
+    return error_response(400, report)
+
+
+class _Rest:
+    def __init__(self, host: "ServerHost") -> None:
+        self._host = host
+
+    async def health(self, _request: Request) -> Response:
+        return JSONResponse({"status": "ok", "version": VERSION, "pid": self._host.facts.pid})
+
+    async def ready(self, _request: Request) -> Response:
+        if self._host.is_ready:
+            return JSONResponse({"status": "ready"})
+        report = ErrorReport("SERVER_SHUTTING_DOWN", "The server is starting or stopping.")
+        return error_response(503, report)
+
+    async def status(self, _request: Request) -> Response:
+        return JSONResponse(await anyio.to_thread.run_sync(self._host.status))
+
+    async def metrics(self, _request: Request) -> Response:
+        text = await anyio.to_thread.run_sync(self._host.metrics_text)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def operations(self, request: Request) -> Response:
+        wanted = _filter_of(request)
+        rows = await anyio.to_thread.run_sync(self._host.workspace.chain.rows, wanted)
+        cursor = str(rows[-1].seq) if len(rows) == wanted.limit else None
+        return JSONResponse({"results": [_row_document(row) for row in rows], "pagination": {"next_cursor": cursor}})
+
+    async def call_operation(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        operation = self._host.door.operations.get(name)
+        authorized = is_operator(request.headers.get("authorization"), self._host.token)
+        if operation is not None and operation.effect.value != "read" and not authorized:
+            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", f"{name} changes something."))
+        # A call may name any operation, so only the token opens it.
+        if name == "call" and not authorized:
+            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", "`call` may change something."))
+        arguments = await _body(request)
+        kind = CallerKind.PERSON if authorized else CallerKind.AGENT
+        client = request.headers.get("user-agent", "rest")[:120]
+        answer = await self._host.runner.run(name, arguments, Caller(kind, "rest", f"rest:{kind.value}", client), None)
+        if isinstance(answer, ErrorReport):
+            return error_response(503, answer)
+        return JSONResponse(answer.envelope(), status_code=_STATUS_OF[answer.outcome])
+
+    async def stream_events(self, request: Request) -> Response:
+        last = request.headers.get("last-event-id") or request.query_params.get("last_event_id")
+        if last is not None and not last.isdigit():
+            raise CodePlaneError("INVALID_ARGUMENTS", "Last-Event-ID is the number of an event.")
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        start = int(last) if last is not None else None
+        return StreamingResponse(self._events(start), media_type="text/event-stream", headers=headers)
+
+    async def _events(self, start: int | None) -> AsyncIterator[bytes]:
+        async for row in self._host.rows_from(start):
+            if row is None:
+                yield b": still here\n\n"
+            else:
+                document = json.dumps(_row_document(row), ensure_ascii=False)
+                yield f"id: {row.seq}\nevent: {row.kind}\ndata: {document}\n\n".encode()
+        yield b'event: shutdown\ndata: {"reason": "server stopping"}\n\n'
+
+
+def _row_document(row: LedgerRow) -> dict[str, Any]:
+    body = row.body
+    return {
+        "seq": row.seq,
+        "kind": row.kind,
+        "call_id": row.call_id,
+        "operation": row.operation,
+        "session": row.session,
+        "task_id": row.task_id,
+        "worktree": row.worktree,
+        "time": iso_from_ms(row.ts_ms),
+        "duration_ms": body.get("duration_ms"),
+        "error": body.get("error"),
+        "message": body.get("message"),
+        "effects": body.get("effects", {}),
+        "policy": body.get("policy"),
+        "hash": row.hash,
+    }
+
+
+def _filter_of(request: Request) -> RowFilter:
+    """Read the filters: task, type, outcome, session, since, until, cursor, limit."""
+    query = request.query_params
+    known = {"task", "type", "outcome", "session", "since", "until", "cursor", "limit"}
+    unknown = sorted(set(query) - known)
+    if unknown:
+        raise CodePlaneError(
+            "INVALID_ARGUMENTS",
+            f"There is no filter `{unknown[0][:80]}`.",
+            hint=f"Filters: {', '.join(sorted(known))}.",
+        )
+    outcome = query.get("outcome")
+    if outcome is not None and outcome not in FINAL_KINDS:
+        raise CodePlaneError("INVALID_ARGUMENTS", f"outcome is one of {', '.join(FINAL_KINDS)}.")
+    return RowFilter(
+        kinds=(outcome,) if outcome else FINAL_KINDS,
+        operation=query.get("type"),
+        task_id=query.get("task"),
+        session=query.get("session"),
+        since_ms=_time(query.get("since"), "since"),
+        until_ms=_time(query.get("until"), "until"),
+        before_seq=_number(query.get("cursor"), "cursor", 1, 2**53),
+        limit=_number(query.get("limit"), "limit", 1, 500) or 50,
+    )
+
+
+def _time(text: str | None, name: str) -> int | None:
+    if text is None:
+        return None
+    try:
+        return ms_from_iso(text)
+    except ValueError as error:
+        hint = "For example 2026-01-31T12:00:00Z."
+        raise CodePlaneError("INVALID_ARGUMENTS", f"{name} is an ISO 8601 time.", hint=hint) from error
+
+
+def _number(text: str | None, name: str, minimum: int, maximum: int) -> int | None:
+    if text is None:
+        return None
+    if not text.isdigit() or not minimum <= int(text) <= maximum:
+        raise CodePlaneError("INVALID_ARGUMENTS", f"{name} is a whole number from {minimum} to {maximum}.")
+    return int(text)
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    size = 0
+    parts: list[bytes] = []
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > _MAX_BODY:
+            raise CodePlaneError("PAYLOAD_TOO_LARGE", f"A body may have at most {_MAX_BODY} bytes.")
+        parts.append(chunk)
+    if not size:
+        return {}
+    try:
+        document = json.loads(b"".join(parts))
+    except (ValueError, RecursionError) as error:
+        raise CodePlaneError("INVALID_FORMAT", "The body is not JSON.") from error
+    if not isinstance(document, dict):
+        raise CodePlaneError("INVALID_FORMAT", "The body is a JSON object with the operation's arguments.")
+    return document

@@ -1,0 +1,132 @@
+"""The Unix socket: local clients of the same user, such as the stdio bridge.
+
+A client first sends one line, `{"codeplane": 1, "speak": "mcp", "profile": "core"}`, then speaks MCP in lines.
+Approvals are never taken here.
+"""
+
+import asyncio
+import json
+import os
+import socket
+import struct
+from contextlib import suppress
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.abc import TaskStatus
+
+from codeplane.core.errors import CodePlaneError, ErrorReport
+from codeplane.core.logs import fields, get_logger
+from codeplane.operations.profiles import profile_for
+from codeplane.surfaces.mcp.binding import build_server
+from codeplane.surfaces.mcp.line_connection import serve_lines
+
+if TYPE_CHECKING:
+    from codeplane.surfaces.server.host import ServerHost
+
+_log = get_logger(__name__)
+_HELLO_LIMIT = 4096
+_HELLO_SECONDS = 10.0
+
+
+async def serve_unix_socket(host: "ServerHost", *, task_status: TaskStatus[None]) -> None:
+    """Accept local clients until cancelled."""
+    places = host.workspace.places
+    for path in {places.socket, places.socket_link}:
+        # Only the holder of the server lock comes here, so a socket that is there belongs to nobody.
+        path.unlink(missing_ok=True)
+    places.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if places.socket.parent.stat().st_uid != os.getuid():
+        raise CodePlaneError("PERMISSION_DENIED", f"{places.socket.parent} belongs to another user.")
+    connections = _Connections(host)
+    server = await asyncio.start_unix_server(connections.accept, path=str(places.socket))
+    places.socket.chmod(0o600)
+    if places.socket != places.socket_link:
+        places.socket_link.symlink_to(places.socket)
+    async with server:
+        task_status.started()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            connections.close()
+
+
+class _Connections:
+    """The clients that are connected now.
+
+    Invariant: every accepted writer is closed, by the client's end or by `close`.
+    """
+
+    def __init__(self, host: "ServerHost") -> None:
+        self._host = host
+        self._numbers = count(1)
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        try:
+            await self._serve(reader, writer)
+        except (ConnectionError, TimeoutError, asyncio.CancelledError):
+            # The client left, never spoke, or the server is stopping: the connection is over either way.
+            pass
+        except Exception:  # noqa: BLE001 - one client's failure must not end the others.
+            _log.exception("a local connection failed")
+        finally:
+            writer.close()
+            with suppress(ConnectionError, asyncio.CancelledError):
+                await writer.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer = writer.get_extra_info("socket")
+        if not _is_same_user(peer):
+            _log.warning("a connection of another user was refused")
+            return
+        name = f"unix:{os.getpid()}:{next(self._numbers)}"
+        try:
+            hello = await asyncio.wait_for(_hello(reader), _HELLO_SECONDS)
+            wanted = str(hello.get("profile") or self._host.workspace.settings.mcp.profile)
+            profile = profile_for(wanted, self._host.door.operations)
+        except CodePlaneError as error:
+            await _refuse(writer, error.report())
+            return
+        server = build_server(self._host.runner, profile, "mcp-stdio", lambda _context: name)
+        try:
+            await serve_lines(server, reader, writer)
+        finally:
+            await anyio.to_thread.run_sync(self._host.workspace.sessions.forget_connection, name)
+
+    def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+
+async def _hello(reader: asyncio.StreamReader) -> dict[str, Any]:
+    line = await reader.readline()
+    try:
+        document = json.loads(line[:_HELLO_LIMIT])
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or document.get("codeplane") != 1 or document.get("speak") != "mcp":
+        raise CodePlaneError("INVALID_FORMAT", "The first line must be the hello of a CodePlane client.")
+    return document
+
+
+async def _refuse(writer: asyncio.StreamWriter, report: ErrorReport) -> None:
+    error = {"code": -32600, "message": report.message, "data": report.as_dict()}
+    writer.write(json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode("utf-8") + b"\n")
+    await writer.drain()
+    _log.warning("a local client was refused", extra=fields(error=report.error))
+
+
+def _is_same_user(peer: socket.socket) -> bool:
+    """Tell whether the other end runs as this user, by what the kernel says of it."""
+    if hasattr(socket, "SO_PEERCRED"):
+        credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return bool(struct.unpack("3i", credentials)[1] == os.getuid())
+    # macOS: LOCAL_PEERCRED (1) at level SOL_LOCAL (0) gives `struct xucred`, whose second field is the user id.
+    credentials = peer.getsockopt(0, 1, 76)
+    return bool(struct.unpack_from("2I", credentials)[1] == os.getuid())

@@ -1,0 +1,124 @@
+"""Where CodePlane keeps things, for one working tree and for one user."""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import PlatformDirs
+
+from codeplane.core.hashing import sha256_text
+from codeplane.git.repository import Repository
+
+PRIVATE_NAME = ".codeplane"
+SOCKET_NAME = "server.sock"
+_SOCKET_PATH_LIMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class UserPlaces:
+    """Directories of the user who runs CodePlane."""
+
+    config: Path
+    state: Path
+    runtime: Path
+
+    @property
+    def config_file(self) -> Path:
+        """Return the global configuration file."""
+        return self.config / "config.yaml"
+
+    @property
+    def operator_token(self) -> Path:
+        """Return the file with the operator token."""
+        return self.state / "operator.token"
+
+
+def user_places() -> UserPlaces:
+    """Return the directories that the operating system's conventions name."""
+    directories = PlatformDirs("codeplane", appauthor=False)
+    return UserPlaces(Path(directories.user_config_dir), Path(directories.user_state_dir), _runtime_directory())
+
+
+def _runtime_directory() -> Path:
+    """Return a short path for sockets: the login session's directory where there is one, else one in /tmp."""
+    session_directory = os.environ.get("XDG_RUNTIME_DIR", "")
+    if session_directory and os.access(session_directory, os.W_OK):
+        return Path(session_directory) / "codeplane"
+    return Path(tempfile.gettempdir()) / f"codeplane-{os.getuid()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Files of one working tree (`private`) and of its repository (`shared`: once, whatever tree it is used from)."""
+
+    root: Path
+    private: Path
+    shared: Path
+    user: UserPlaces
+
+    @property
+    def config_file(self) -> Path:
+        """Return this tree's configuration file."""
+        return self.private / "config.yaml"
+
+    @property
+    def port_file(self) -> Path:
+        """Return the file that holds the server's port while one runs."""
+        return self.private / "port"
+
+    @property
+    def server_lock(self) -> Path:
+        """Return the lock that the running server holds."""
+        return self.private / "server.lock"
+
+    @property
+    def server_facts(self) -> Path:
+        """Return the file in which the running server says who it is."""
+        return self.private / "server.json"
+
+    @property
+    def socket_link(self) -> Path:
+        """Return where clients look for the Unix socket: the socket itself or a link to it."""
+        return self.private / SOCKET_NAME
+
+    @property
+    def socket(self) -> Path:
+        """Return where the socket is bound; the operating system allows only short names."""
+        if len(os.fsencode(self.socket_link)) <= _SOCKET_PATH_LIMIT:
+            return self.socket_link
+        return self.user.runtime / f"{sha256_text(str(self.root))[:16]}.sock"
+
+    @property
+    def ledger(self) -> Path:
+        """Return the ledger's database."""
+        return self.shared / "ledger.db"
+
+    @property
+    def owners(self) -> Path:
+        """Return the directory of the marks of life of processes at work."""
+        return self.shared / "owners"
+
+    @property
+    def logs(self) -> Path:
+        """Return the directory of the server's logs."""
+        return self.private / "logs"
+
+    @property
+    def server_log(self) -> Path:
+        """Return the server's own log, which `cpl status --verbose` shows."""
+        return self.logs / "server.jsonl"
+
+
+def places_for(repository: Repository, user: UserPlaces) -> Places:
+    """Return the places of one working tree."""
+    private = repository.root / PRIVATE_NAME
+    common = repository.common_dir
+    if common == repository.root / ".git":
+        shared = private
+    elif common.name == ".git" and repository.is_linked_worktree:
+        shared = common.parent / PRIVATE_NAME
+    else:
+        # A bare repository's worktree, a submodule or a separate git directory: there is no main tree to hold it.
+        shared = common / "codeplane"
+    return Places(repository.root, private, shared, user)

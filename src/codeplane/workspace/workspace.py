@@ -1,0 +1,191 @@
+"""One repository, opened: its places, settings, ledger and policies."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from codeplane.core.canonical_json import digest
+from codeplane.core.clock import Clock, SystemClock
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.events import EventBus
+from codeplane.core.ids import IdSource, RandomIds
+from codeplane.core.logs import fields, get_logger
+from codeplane.core.settings import Loaded
+from codeplane.git.repository import (
+    Head,
+    Repository,
+    TrackedPaths,
+    find_repository,
+    index_stat,
+    read_head,
+    tracked_paths,
+)
+from codeplane.index.ignore_rules import IGNORE_FILE, IgnoreRules, default_ignore_text
+from codeplane.ledger.chain import EventChain, NewEvent, open_ledger_database
+from codeplane.ledger.owners import Ownership
+from codeplane.ledger.policy import AfterPolicy, Allow, PolicySet
+from codeplane.ledger.sessions import SessionRegistry
+from codeplane.workspace.config import Settings, load_workspace_settings
+from codeplane.workspace.places import Places, UserPlaces, places_for, user_places
+
+_log = get_logger(__name__)
+
+# What `.codeplane/` hides from git: everything but the configuration that a team may want to commit.
+_PRIVATE_GITIGNORE = "*\n!config.yaml\n"
+SYSTEM_SESSION = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRequest:
+    """How to open a workspace; tests pass their own clock, ids and user directories."""
+
+    start: Path
+    overrides: Sequence[str] = ()
+    clock: Clock | None = None
+    ids: IdSource | None = None
+    user: UserPlaces | None = None
+
+
+class Workspace:
+    """One working tree with everything an operation may need.
+
+    Invariant: it is opened by `open_workspace`, used by any number of threads, and closed once by whoever opened it.
+    """
+
+    def __init__(
+        self, repository: Repository, places: Places, loaded: Loaded[Settings], clock: Clock, ids: IdSource
+    ) -> None:
+        self.repository = repository
+        self.places = places
+        self.loaded = loaded
+        self.clock = clock
+        self.ids = ids
+        self.events = EventBus()
+        database, damaged = open_ledger_database(places.ledger, clock)
+        self.chain = EventChain(database, clock)
+        self.sessions = SessionRegistry(database, clock, ids, loaded.values.sessions)
+        self.ownership = Ownership(places.owners, ids.new("own"))
+        self.policies = PolicySet((), default=Allow("no governance is configured"))
+        self.after_policies: tuple[AfterPolicy, ...] = ()
+        self.refreshers: tuple[Callable[[], None], ...] = ()
+        self.repo_id = self.chain.set_meta_once("repo_id", ids.new("repo"))
+        if damaged is not None:
+            self._report_damage(damaged)
+
+    def _report_damage(self, kept: Path) -> None:
+        _log.error("the ledger was damaged; a new chain starts", extra=fields(kept=kept.name))
+        self.record("ledger_replaced", {"kept": kept.name})
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings in force."""
+        return self.loaded.values
+
+    @property
+    def root(self) -> Path:
+        """Return the top of the working tree."""
+        return self.repository.root
+
+    def record(self, kind: str, body: dict[str, object]) -> None:
+        """Append a row of CodePlane's own, such as a start or a stop."""
+        self.chain.append(NewEvent(kind, SYSTEM_SESSION, body, worktree=self.repository.worktree_id))
+
+    def head(self) -> Head:
+        """Return where HEAD points."""
+        return read_head(self.repository)
+
+    def tracked(self) -> TrackedPaths:
+        """Return what git tracks."""
+        return tracked_paths(self.repository)
+
+    def ignore_rules(self) -> IgnoreRules:
+        """Return the ignore rules as they are on disk."""
+        return IgnoreRules(self.root, self.tracked)
+
+    def fingerprint(self) -> str:
+        """Return a digest of the repository's state: HEAD and the git index."""
+        stat = index_stat(self.repository)
+        return digest({"head": self.head().commit, "index": [str(part) for part in stat or ()]})
+
+    def refresh_index(self) -> None:
+        """Bring what is derived from the files up to date; the index joins here."""
+        for refresh in self.refreshers:
+            refresh()
+
+    def close(self) -> None:
+        """Commit what waits and close every file."""
+        with suppress(CodePlaneError):
+            self.chain.flush()
+            self.sessions.save()
+        self.ownership.release()
+        self.chain.database.close()
+
+    def __enter__(self) -> Self:
+        """Return the workspace itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+
+def open_workspace(request: WorkspaceRequest) -> Workspace:
+    """Open the working tree that contains `request.start`, preparing `.codeplane/` where it is missing.
+
+    Raises:
+        CodePlaneError: the place is no repository, the configuration is invalid, or a file cannot be opened.
+    """
+    repository = find_repository(request.start)
+    places = places_for(repository, request.user or user_places())
+    loaded = load_workspace_settings(places, request.overrides)
+    prepare_private(places)
+    return Workspace(repository, places, loaded, request.clock or SystemClock(), request.ids or RandomIds())
+
+
+def locate_places(start: Path, user: UserPlaces | None = None) -> Places:
+    """Return the places of the working tree that contains `start`, without creating or opening anything.
+
+    Raises:
+        CodePlaneError: NOT_A_REPOSITORY and its like.
+    """
+    return places_for(find_repository(start), user or user_places())
+
+
+def prepare_private(places: Places) -> bool:
+    """Create `.codeplane/` and its `.gitignore` where they are missing; return whether anything was created.
+
+    Raises:
+        CodePlaneError: PERMISSION_DENIED or DISK_FULL; the repository cannot be served then.
+    """
+    created = False
+    try:
+        for directory in {places.private, places.shared}:
+            if not directory.is_dir():
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                created = True
+        ignore_file = places.private / ".gitignore"
+        if not ignore_file.is_file():
+            ignore_file.write_text(_PRIVATE_GITIGNORE, encoding="utf-8")
+            created = True
+    except OSError as error:
+        message = f"CodePlane cannot prepare {places.private}: {error.strerror or error}"
+        raise CodePlaneError("PERMISSION_DENIED", message, details={"path": str(places.private)}) from error
+    return created
+
+
+def ensure_ignore_file(places: Places) -> bool:
+    """Write `.cplignore` with the default block unless a person has one; return whether it was written."""
+    path = places.root / IGNORE_FILE
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(default_ignore_text())
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise CodePlaneError("PERMISSION_DENIED", f"{IGNORE_FILE} cannot be written: {error.strerror}") from error
+    return True
