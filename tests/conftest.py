@@ -1,1 +1,71 @@
 """Fixtures that every test may use."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codeplane.core.clock import ManualClock
+from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.run import Door
+from codeplane.workspace.workspace import Workspace
+from support.doors import open_test_workspace
+from support.repositories import make_repository
+
+SAMPLE_FILES: dict[str, str | bytes] = {
+    "README.md": "# Sample\n\nA repository for tests.\n",
+    "src/app.py": "".join(f"line_{i} = {i}\n" for i in range(1, 31)),
+    "src/pkg/mod.py": "def mod():\n    return 1\n",
+    "docs/guide.md": "one\ntwo\nthree\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def isolated_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep every test away from the user's own files and settings."""
+    home = tmp_path_factory.mktemp("home")
+    for name in [name for name in os.environ if name.startswith(("CODEPLANE__", "GIT_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    for variable, directory in {
+        "XDG_CONFIG_HOME": "config",
+        "XDG_STATE_HOME": "state",
+        "XDG_DATA_HOME": "data",
+        "XDG_CACHE_HOME": "cache",
+        "XDG_RUNTIME_DIR": "run",
+    }.items():
+        (home / directory).mkdir()
+        monkeypatch.setenv(variable, str(home / directory))
+
+
+@pytest.fixture(scope="session")
+def repo_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a repository to copy, because making one starts several processes."""
+    return make_repository(tmp_path_factory.mktemp("template") / "repo", SAMPLE_FILES)
+
+
+@pytest.fixture
+def repo(tmp_path: Path, repo_template: Path) -> Path:
+    """Return a real repository with one commit."""
+    return Path(shutil.copytree(repo_template, tmp_path / "repo"))
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """Return the clock of the `workspace` fixture."""
+    return ManualClock()
+
+
+@pytest.fixture
+def workspace(repo: Path, clock: ManualClock) -> Iterator[Workspace]:
+    """Return an open workspace of `repo`."""
+    with open_test_workspace(repo, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def door(workspace: Workspace) -> Door:
+    """Return the door of `workspace` with every operation."""
+    return Door(workspace, OPERATIONS)

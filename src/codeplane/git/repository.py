@@ -71,19 +71,22 @@ def find_repository(start: Path) -> Repository:
     )
     if result.returncode != 0:
         raise _discovery_error(start, result.stderr_text)
-    is_bare, git_dir, common_dir = result.stdout_text.splitlines()[:3]
+    # Directory names need not be UTF-8, and stdout_text would show such bytes as escapes.
+    is_bare, git_dir, common_dir = os.fsdecode(result.stdout).split("\n")[:3]
     if is_bare == "true":
         raise CodePlaneError("BARE_REPOSITORY", f"{start} is a bare repository: it has no working tree.")
     top = run_git(start, "rev-parse", "--path-format=absolute", "--show-toplevel")
     if top.returncode != 0:
         raise _discovery_error(start, top.stderr_text)
-    root = Path(top.stdout_text.rstrip("\n"))
+    root = Path(os.fsdecode(top.stdout).removesuffix("\n"))
     return Repository(root.resolve(), Path(git_dir).resolve(), Path(common_dir).resolve())
 
 
 def _discovery_error(start: Path, complaint: str) -> CodePlaneError:
     lowered = complaint.lower()
     if "not a git repository" in lowered:
+        if any((directory / ".git").exists() for directory in (start, *start.absolute().parents)):
+            return CodePlaneError("GIT_CORRUPT", f"Git does not accept what it finds at {start} as a repository.")
         return CodePlaneError("NOT_A_REPOSITORY", f"{start} is not inside a Git working tree.")
     if "must be run in a work tree" in lowered:
         return CodePlaneError("NOT_A_REPOSITORY", f"{start} is inside a git directory, not in a working tree.")
@@ -130,6 +133,8 @@ def tracked_paths(repository: Repository) -> TrackedPaths:
     result = run_git(repository.root, "ls-files", "-z", output_limit=_LISTING_LIMIT)
     if result.returncode != 0:
         raise CodePlaneError("GIT_FAILED", f"git ls-files failed: {result.stderr_text.strip()[:400]}")
+    if result.stdout_dropped:
+        raise CodePlaneError("GIT_FAILED", f"git tracks more names than fit into {_LISTING_LIMIT} bytes.")
     names = os.fsdecode(result.stdout).split("\0")
     files = frozenset(name for name in names if name)
     directories: set[str] = set()

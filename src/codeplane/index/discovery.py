@@ -2,6 +2,7 @@
 
 import os
 import stat
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,26 +34,48 @@ class LeftOut:
 
 def walk(root: Path, start: RepoPath, rules: IgnoreRules, max_depth: int | None) -> Iterator[Entry | LeftOut]:
     """Yield everything below `start`, directories before their content, names in byte order; links are not followed."""
-    base = root if start == RepoPath.ROOT else root / start.text
-    prefix = "" if start == RepoPath.ROOT else f"{start.text}/"
-    yield from _walk_directory(base, prefix, rules, 1, max_depth)
+    base, prefix = _start_on_disk(root, start)
+    # A stack of open directories instead of recursion: trees may be deeper than Python's call stack.
+    stack = [_directory_items(base, prefix, rules, 1)]
+    while stack:
+        found = next(stack[-1], None)
+        if found is None:
+            stack.pop()
+            continue
+        entry, directory = found
+        yield entry
+        if directory is not None and (max_depth is None or len(stack) < max_depth):
+            stack.append(_directory_items(directory, f"{directory.relative_to(root)}/", rules, len(stack) + 1))
 
 
-def _walk_directory(
-    directory: Path, prefix: str, rules: IgnoreRules, depth: int, max_depth: int | None
-) -> Iterator[Entry | LeftOut]:
+def _start_on_disk(root: Path, start: RepoPath) -> tuple[Path, str]:
+    """Return where to start and what to put before names there; names on disk may be in decomposed form."""
+    if start == RepoPath.ROOT:
+        return root, ""
+    spellings = (start.text, unicodedata.normalize("NFD", start.text))
+    text = next((spelling for spelling in spellings if os.path.lexists(root / spelling)), start.text)
+    return root / text, f"{text}/"
+
+
+def _directory_items(
+    directory: Path, prefix: str, rules: IgnoreRules, depth: int
+) -> Iterator[tuple[Entry | LeftOut, Path | None]]:
+    """Yield what one directory holds, each with its location if it is a directory to descend into."""
     try:
         with os.scandir(directory) as scan:
-            found = sorted(scan, key=lambda item: os.fsencode(item.name))
+            found = sorted(scan, key=_order)
     except OSError as error:
-        yield LeftOut(prefix.rstrip("/"), f"unreadable: {error.strerror}", "file system", is_directory=True)
+        yield LeftOut(_printable(prefix.rstrip("/")), f"unreadable: {error.strerror}", "file system", True), None
         return
     for item in found:
         is_directory = item.is_dir(follow_symlinks=False)
         entry = _entry_for(item, prefix, rules, depth, is_directory=is_directory)
-        yield entry
-        if is_directory and isinstance(entry, Entry) and (max_depth is None or depth < max_depth):
-            yield from _walk_directory(directory / item.name, f"{prefix}{item.name}/", rules, depth + 1, max_depth)
+        yield entry, directory / item.name if is_directory and isinstance(entry, Entry) else None
+
+
+def _order(item: "os.DirEntry[str]") -> tuple[bytes, bytes]:
+    """Order by the bytes of the name as it is shown, so that a cursor made of shown names finds its place."""
+    return os.fsencode(unicodedata.normalize("NFC", item.name)), os.fsencode(item.name)
 
 
 def _entry_for(

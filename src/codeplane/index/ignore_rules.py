@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Protocol
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
@@ -85,6 +86,8 @@ SECRET_LINES = (
     "service-account*.json",
 )
 _BUILT_IN_NAMES = frozenset({".git", ".codeplane"})
+BUILT_IN_SOURCE = "always"
+_OR_BELOW = "(?:(?P<ps_d>/)|$)"
 
 
 class RuleKind(Enum):
@@ -94,6 +97,10 @@ class RuleKind(Enum):
     SECRET = "secret"  # noqa: S105 - the name of a kind of rule.
     SOFT = "soft"
     HARD = "hard"
+
+
+_EVERY_KIND = frozenset(RuleKind)
+_HARD_KINDS = _EVERY_KIND - {RuleKind.SOFT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +114,15 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
+    """A line as an expression for the entry itself; what lies below an entry is judged with its parents."""
+
     rule: Rule
     regex: re.Pattern[str]
     excludes: bool
+    only_directories: bool
+
+    def matches(self, text: str, *, is_directory: bool) -> bool:
+        return (is_directory or not self.only_directories) and self.regex.match(text) is not None
 
 
 class _RuleList:
@@ -118,30 +131,94 @@ class _RuleList:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._compiled = tuple(_compile(rules))
         # Most paths match nothing, so one combined expression answers for all lines at once.
-        parts = [item.regex.pattern.replace("?P<ps_d>", "?:") for item in self._compiled]
+        parts = [item.regex.pattern for item in self._compiled]
         self._any = re.compile("|".join(f"(?:{part})" for part in parts)) if parts else None
 
-    def last_match(self, text: str) -> _Compiled | None:
+    def last_match(self, text: str, kinds: frozenset[RuleKind], *, is_directory: bool) -> _Compiled | None:
         if self._any is None or self._any.match(text) is None:
             return None
-        return next((item for item in reversed(self._compiled) if item.regex.match(text)), None)
+        return next(
+            (
+                item
+                for item in reversed(self._compiled)
+                if item.rule.kind in kinds and item.matches(text, is_directory=is_directory)
+            ),
+            None,
+        )
 
 
 def _compile(rules: Iterable[Rule]) -> Iterable[_Compiled]:
     for rule in rules:
-        try:
-            pattern = GitIgnoreSpecPattern(rule.line)
-        except ValueError:
-            # Git, too, passes over a line it cannot understand, such as a lone `!`.
-            continue
-        if pattern.regex is not None and pattern.include is not None:
-            yield _Compiled(rule, pattern.regex, excludes=pattern.include)
+        line = _without_trailing_spaces(rule.line)
+        pattern = _translated(line.removesuffix("/"))
+        # Git, too, passes over a line it cannot understand, such as a lone `!`.
+        if pattern is not None and pattern.regex is not None and pattern.include is not None:
+            # The library also matches everything below a match, which for a `!` line differs from what git does.
+            regex = re.compile(pattern.regex.pattern.replace(_OR_BELOW, r"\Z"))
+            yield _Compiled(rule, regex, pattern.include, only_directories=line.endswith("/"))
+
+
+def _translated(line: str) -> GitIgnoreSpecPattern | None:
+    try:
+        return GitIgnoreSpecPattern(line)
+    except (ValueError, re.error):
+        return None
+
+
+def _without_trailing_spaces(line: str) -> str:
+    kept = line.rstrip(" ")
+    return f"{kept} " if kept.endswith("\\") and kept != line else kept
 
 
 _BUILT_IN_RULES = _RuleList(
     [Rule(line, RuleKind.SECRET, "built-in secrets") for line in SECRET_LINES]
     + [Rule(line, RuleKind.SOFT, "built-in") for line in PRUNABLE_LINES]
 )
+
+
+# How many characters of a path come before what the rules of a directory look at, and those rules.
+_Level = tuple[int, _RuleList]
+# No directory has this name; it stands for what is above the root.
+_ABOVE = "/"
+
+
+def _built_in_rule(text: str) -> Rule | None:
+    name = text.rpartition("/")[2]
+    return Rule(f"{name}/", RuleKind.BUILT_IN, BUILT_IN_SOURCE) if name in _BUILT_IN_NAMES else None
+
+
+class _RuleOfEntry(Protocol):
+    """Asks for the rule on one entry whose parents have been asked about already."""
+
+    def __call__(self, text: str, *, is_directory: bool) -> Rule | None: ...
+
+
+class CompiledFiles:
+    """Compiled `.cplignore` files, kept as long as the file on disk is the same.
+
+    Invariant: an entry is used only while size, times and inode of its file are what they were when it was read.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._kept: dict[str, tuple[tuple[int, ...], _RuleList | None]] = {}
+
+    def rules_in(self, directory: str) -> "_RuleList | None":
+        """Return the rules of one directory's file, or None when it has none."""
+        source = f"{directory}/{IGNORE_FILE}" if directory else IGNORE_FILE
+        signature: tuple[int, ...] = ()
+        try:
+            status = (self.root / source).stat()
+            signature = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+        except OSError:
+            if directory:
+                return None
+        kept = self._kept.get(directory)
+        if kept is None or kept[0] != signature:
+            rules = _read_rules(self.root, directory)
+            kept = (signature, _RuleList(rules) if rules else None)
+            self._kept[directory] = kept
+        return kept[1]
 
 
 class IgnoreRules:
@@ -151,60 +228,85 @@ class IgnoreRules:
     Invariant: an instance sees the files as they were when it first read them; make a new one per call.
     """
 
-    def __init__(self, root: Path, tracked: Callable[[], TrackedPaths]) -> None:
-        self._root = root
+    def __init__(self, root: Path, tracked: Callable[[], TrackedPaths], compiled: CompiledFiles | None = None) -> None:
+        self.root = root
+        self._compiled = compiled or CompiledFiles(root)
         self._load_tracked = tracked
         self._tracked: TrackedPaths | None = None
-        self._by_directory: dict[str, _RuleList] = {}
+        self._levels: dict[str, tuple[_Level, ...]] = {_ABOVE: ()}
 
     def exclusion(self, path: RepoPath, *, is_directory: bool) -> Rule | None:
         """Return the rule that leaves out this path or a directory above it, or None."""
+        return self._first_rule(path, self.exclusion_of_entry, is_directory=is_directory)
+
+    def block(self, path: RepoPath, *, is_directory: bool) -> Rule | None:
+        """Return the rule that forbids to read this path or a directory above it; soft rules never do."""
+        return self._first_rule(path, self._block_of_entry, is_directory=is_directory)
+
+    def _first_rule(self, path: RepoPath, rule_of: _RuleOfEntry, *, is_directory: bool) -> Rule | None:
         parts = path.parts
-        for depth in range(1, len(parts)):
-            rule = self.exclusion_of_entry("/".join(parts[:depth]), is_directory=True)
+        for depth in range(1, len(parts) + 1):
+            rule = rule_of("/".join(parts[:depth]), is_directory=is_directory or depth < len(parts))
             if rule is not None:
                 return rule
-        if not parts:
-            return None
-        return self.exclusion_of_entry(path.text, is_directory=is_directory)
+        return None
 
     def exclusion_of_entry(self, text: str, *, is_directory: bool) -> Rule | None:
         """Return the rule that leaves out this entry; the directories above it are known to be in."""
-        name = text.rpartition("/")[2]
-        if name in _BUILT_IN_NAMES:
-            return Rule(f"{name}/", RuleKind.BUILT_IN, "built-in")
-        matched = self._last_match(f"{text}/" if is_directory else text)
-        if matched is None or not matched.excludes:
+        built_in = _built_in_rule(text)
+        if built_in is not None:
+            return built_in
+        matched = self._last_match(text, _EVERY_KIND, is_directory=is_directory)
+        if matched is None:
             return None
-        if matched.rule.kind is RuleKind.SOFT and self._is_tracked(text, is_directory=is_directory):
-            return None
-        return matched.rule
+        if matched.rule.kind is not RuleKind.SOFT:
+            return matched.rule if matched.excludes else None
+        # A soft line that comes last does not undo a hard one before it.
+        blocked = self._block_of_entry(text, is_directory=is_directory)
+        if blocked is not None:
+            return blocked
+        is_shown = not matched.excludes or self._is_tracked(text, is_directory=is_directory)
+        return None if is_shown else matched.rule
 
-    def _last_match(self, text: str) -> _Compiled | None:
-        parents = text.rstrip("/").split("/")[:-1]
-        for depth in range(len(parents), -1, -1):
-            directory = "/".join(parents[:depth])
-            relative = text[len(directory) + 1 :] if directory else text
-            matched = self._rules_in(directory).last_match(relative)
+    def _block_of_entry(self, text: str, *, is_directory: bool) -> Rule | None:
+        built_in = _built_in_rule(text)
+        if built_in is not None:
+            return built_in
+        matched = self._last_match(text, _HARD_KINDS, is_directory=is_directory)
+        return matched.rule if matched is not None and matched.excludes else None
+
+    def _last_match(self, text: str, kinds: frozenset[RuleKind], *, is_directory: bool) -> _Compiled | None:
+        for n_before, rules in self._levels_of(text.rpartition("/")[0]):
+            matched = rules.last_match(text[n_before:], kinds, is_directory=is_directory)
             if matched is not None:
                 return matched
-        return _BUILT_IN_RULES.last_match(text)
+        return _BUILT_IN_RULES.last_match(text, kinds, is_directory=is_directory)
 
-    def _rules_in(self, directory: str) -> _RuleList:
-        if directory not in self._by_directory:
-            self._by_directory[directory] = _RuleList(_read_rules(self._root, directory))
-        return self._by_directory[directory]
+    def _levels_of(self, directory: str) -> tuple[_Level, ...]:
+        """Return the rules in force in a directory, nearest first; most directories have none of their own."""
+        missing: list[str] = []
+        while directory not in self._levels:
+            missing.append(directory)
+            directory = directory.rpartition("/")[0] if directory else _ABOVE
+        levels = self._levels[directory]
+        for below in reversed(missing):
+            rules = self._compiled.rules_in(below)
+            if rules is not None:
+                levels = ((len(below) + 1 if below else 0, rules), *levels)
+            self._levels[below] = levels
+        return levels
 
     def _is_tracked(self, text: str, *, is_directory: bool) -> bool:
         if self._tracked is None:
             self._tracked = self._load_tracked()
-        return text in (self._tracked.directories if is_directory else self._tracked.files)
+        # A submodule is a directory that git lists among the files.
+        return text in self._tracked.files or (is_directory and text in self._tracked.directories)
 
 
 def _read_rules(root: Path, directory: str) -> list[Rule]:
     source = f"{directory}/{IGNORE_FILE}" if directory else IGNORE_FILE
     try:
-        lines = (root / source).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = (root / source).read_text(encoding="utf-8-sig", errors="replace").splitlines()
     except OSError:
         # Without a file at the root the defaults apply; elsewhere there is nothing to apply.
         return [] if directory else [Rule(line, RuleKind.SOFT, "built-in") for line in DEFAULT_SOFT_LINES]
@@ -240,10 +342,10 @@ def matcher_for(pattern: str) -> Callable[[str], bool]:
     """Return a test for a glob in gitignore form: `*.py` at any depth, `src/**/*.py` from the root.
 
     Raises:
-        ValueError: the pattern selects nothing, such as an empty one or a comment.
+        ValueError: the pattern selects nothing, such as an empty one, a comment or a `!` line.
     """
-    compiled = GitIgnoreSpecPattern(pattern)
-    if compiled.regex is None or compiled.include is None:
+    compiled = _translated(pattern)
+    if compiled is None or compiled.regex is None or not compiled.include:
         raise ValueError(pattern)
     regex = compiled.regex
     return lambda text: regex.match(text) is not None

@@ -3,11 +3,12 @@ r"""Read a piece of one file by lines or from a byte offset, exactly, without lo
 Lines end at `\n`; a carriage return before it belongs to the line ending and is told, not delivered.
 """
 
+import codecs
 import hashlib
 import os
 import stat
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
@@ -59,7 +60,7 @@ def open_source(root: Path, path: RepoPath) -> int:
     Raises:
         CodePlaneError: FILE_NOT_FOUND, NOT_A_FILE, PERMISSION_DENIED, FILE_READ_FAILED or PATH_OUTSIDE_REPOSITORY.
     """
-    location = _locate(root, path)
+    location = locate(root, path)
     try:
         # Non-blocking, so that a named pipe cannot hold the call up; regular files do not care.
         descriptor = os.open(location, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -73,14 +74,23 @@ def open_source(root: Path, path: RepoPath) -> int:
     raise CodePlaneError("NOT_A_FILE", f"{path} is {kind}.", details={"path": path.text})
 
 
-def _locate(root: Path, path: RepoPath) -> Path:
-    """Resolve the path; names on disk may be in decomposed form, which RepoPath does not keep."""
+def locate(root: Path, path: RepoPath) -> Path:
+    """Return the real path; names on disk may be in decomposed form, which RepoPath does not keep.
+
+    Raises:
+        CodePlaneError: as `resolve_inside`.
+    """
     location = resolve_inside(root, path)
-    if not os.path.lexists(location):
-        decomposed = root / unicodedata.normalize("NFD", path.text)
-        if os.path.lexists(decomposed):
-            return decomposed
-    return location
+    decomposed = unicodedata.normalize("NFD", path.text)
+    if decomposed == path.text or os.path.lexists(location):
+        return location
+    real = Path(os.path.realpath(root / decomposed))
+    if not os.path.lexists(real):
+        return location
+    if not real.is_relative_to(os.path.realpath(root)):
+        message = f"{path} is outside the repository: a symlink leads out of it."
+        raise CodePlaneError("PATH_OUTSIDE_REPOSITORY", message, details={"path": path.text})
+    return real
 
 
 def _open_error(path: RepoPath, error: OSError) -> CodePlaneError:
@@ -104,7 +114,7 @@ def read_piece(root: Path, path: RepoPath, wanted: Wanted) -> Piece:
             head = file.read(_SNIFF)
             encoding = _encoding_of(head, path)
             file.seek(0)
-            scan = _scan_utf16(file.read(), encoding, path) if encoding.startswith("utf-16") else None
+            scan = _scan_utf16(file.read(_UTF16_LIMIT + 1), encoding, path) if encoding.startswith("utf-16") else None
             if scan is not None:
                 return _piece_of_bytes(scan[0], wanted, path, encoding=encoding, size=scan[1], sha256=scan[2])
             return _piece_of_file(file.fileno(), wanted, path, encoding)
@@ -156,6 +166,8 @@ class _Scan:
     newlines: int = 0
     crlf: int = 0
     last_byte: bytes = b""
+    is_utf8: bool = True
+    _decoder: codecs.IncrementalDecoder = field(default_factory=codecs.getincrementaldecoder("utf-8"))
 
     def feed(self, chunk: bytes) -> None:
         in_chunk = chunk.count(b"\n")
@@ -165,6 +177,18 @@ class _Scan:
         self.newlines += in_chunk
         self.size += len(chunk)
         self.last_byte = chunk[-1:]
+        self._check_utf8(chunk, final=False)
+
+    def end(self) -> None:
+        """Tell that there is no more: a character that is not complete by then is none."""
+        self._check_utf8(b"", final=True)
+
+    def _check_utf8(self, chunk: bytes, *, final: bool) -> None:
+        if self.is_utf8:
+            try:
+                self._decoder.decode(chunk, final)
+            except UnicodeDecodeError:
+                self.is_utf8 = False
 
     @property
     def line_count(self) -> int:
@@ -195,6 +219,7 @@ def _piece_of_file(descriptor: int, wanted: Wanted, path: RepoPath, encoding: st
             raise CodePlaneError("FILE_BINARY", f"{path} is binary.", details={"path": path.text})
         hasher.update(chunk)
         scan.feed(chunk)
+    scan.end()
     start = _start_of(scan, wanted, path)
     if encoding == "utf-8-sig" and start == 0:
         start = 3
@@ -213,6 +238,8 @@ def _piece_of_bytes(data: bytes, wanted: Wanted, path: RepoPath, *, encoding: st
 
 
 def _start_of(scan: _Scan, wanted: Wanted, path: RepoPath) -> int:
+    if scan.size == 0 and wanted.first == 1:
+        return 0
     if scan.start is None or (wanted.offset is None and wanted.first > max(scan.line_count, 1)):
         raise CodePlaneError(
             "OUT_OF_RANGE",
@@ -225,7 +252,7 @@ def _start_of(scan: _Scan, wanted: Wanted, path: RepoPath) -> int:
 def _cut(data: bytes, start: int, scan: _Scan, wanted: Wanted, *, encoding: str, sha256: str) -> Piece:
     taken = _take_lines(data, wanted)
     end = start + len(taken)
-    text, found_encoding = _decode(taken, encoding)
+    text = taken.decode("utf-8", errors="backslashreplace")
     complete = taken.count(b"\n")
     ends_inside = bool(taken) and not taken.endswith(b"\n") and end < scan.size
     shown = complete + (bool(taken) and not taken.endswith(b"\n"))
@@ -238,7 +265,7 @@ def _cut(data: bytes, start: int, scan: _Scan, wanted: Wanted, *, encoding: str,
         line_count=scan.line_count,
         size=scan.size,
         sha256=sha256,
-        encoding=found_encoding,
+        encoding=encoding if scan.is_utf8 else "not utf-8",
         line_endings=scan.line_endings,
         ends_with_newline=scan.last_byte == b"\n",
         next_offset=None if is_done else end,
@@ -254,7 +281,7 @@ def _take_lines(data: bytes, wanted: Wanted) -> bytes:
     if len(data) <= wanted.limit:
         return data
     cut = data.rfind(b"\n", 0, wanted.limit) + 1
-    return data[:cut] if cut else data[: _character_boundary(data, wanted.limit)]
+    return data[:cut] if cut else data[: _boundary(data, wanted.limit)]
 
 
 def _end_of_lines(data: bytes, n_lines: int) -> int:
@@ -267,17 +294,16 @@ def _end_of_lines(data: bytes, n_lines: int) -> int:
     return position
 
 
-def _character_boundary(data: bytes, limit: int) -> int:
-    position = limit
-    while position > max(limit - 4, 0) and position < len(data) and data[position] & 0xC0 == 0x80:
-        position -= 1
-    return position
+def _boundary(data: bytes, limit: int) -> int:
+    r"""Return where to cut inside a line, near `limit` and never at 0: not inside a character, not inside `\r\n`."""
+    starts = [i for i in range(max(limit - 3, 1), limit + 1) if not _is_continuation(data, i)]
+    # Without a start among them the bytes are no UTF-8, or the first character alone is longer than the limit.
+    later = [i for i in range(limit + 1, min(limit + 4, len(data)) + 1) if not _is_continuation(data, i)]
+    position = starts[-1] if starts else (later[0] if limit < 4 and later else limit)
+    if data[position - 1 : position + 1] != b"\r\n":
+        return position
+    return position - 1 if position > 1 else position + 1
 
 
-def _decode(data: bytes, encoding: str) -> tuple[str, str]:
-    if encoding.startswith("utf-16"):
-        return data.decode("utf-8"), encoding
-    try:
-        return data.decode("utf-8"), encoding
-    except UnicodeDecodeError:
-        return data.decode("utf-8", errors="backslashreplace"), "not utf-8"
+def _is_continuation(data: bytes, position: int) -> bool:
+    return position < len(data) and data[position] & 0xC0 == 0x80

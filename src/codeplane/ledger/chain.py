@@ -9,17 +9,22 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codeplane.core.canonical_json import canonical_text, digest
+from filelock import FileLock
+
+from codeplane.core.canonical_json import canonical_bytes, canonical_text, digest
 from codeplane.core.clock import Clock
 from codeplane.core.errors import CodePlaneError
 from codeplane.store.sqlite import Database, Schema
 
 GENESIS = "0" * 64
 GROUP_SIZE = 128
+# How many rows of reads are kept while the file cannot be written.
+_WAITING_LIMIT = 64 * GROUP_SIZE
 FINAL_KINDS = ("finished", "failed", "denied", "held")
 
 LEDGER_SCHEMA = Schema(
@@ -63,6 +68,22 @@ LEDGER_SCHEMA = Schema(
 )
 
 
+# One look into every table and every index.
+_PROBES = (
+    "SELECT * FROM meta",
+    "SELECT 1 FROM meta WHERE key = 'repo_id'",
+    "SELECT * FROM events ORDER BY seq DESC LIMIT 1",
+    "SELECT MAX(session_seq) FROM events WHERE session = ''",
+    "SELECT 1 FROM events WHERE call_id = ''",
+    "SELECT MAX(ts_ms) FROM events",
+    "SELECT * FROM open_calls",
+    "SELECT 1 FROM open_calls WHERE call_id = ''",
+    "SELECT * FROM sessions LIMIT 1",
+    "SELECT 1 FROM sessions WHERE id_digest = ''",
+    "SELECT 1 FROM sessions WHERE label = ''",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class NewEvent:
     """A row before it is appended."""
@@ -74,6 +95,9 @@ class NewEvent:
     operation: str | None = None
     task_id: str | None = None
     worktree: str = "main"
+
+
+_Stamped = tuple[NewEvent, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,34 +161,38 @@ class EventChain:
     def __init__(self, database: Database, clock: Clock) -> None:
         self.database = database
         self._clock = clock
-        self._waiting: list[tuple[NewEvent, int]] = []
+        self._waiting: list[_Stamped] = []
         self._waiting_lock = threading.Lock()
 
     def append(self, *events: NewEvent) -> tuple[LedgerRow, ...]:
         """Append rows durably, after all rows that wait in the group."""
         stamped = [(event, self._clock.now_ms()) for event in events]
-        with self.database.write() as connection:
-            return tuple(self._insert(connection, self._take_waiting() + stamped)[-len(events) :])
+        with self._writing() as (connection, waiting):
+            return tuple(self._insert(connection, waiting + stamped)[-len(events) :])
 
     def begin_call(self, event: NewEvent, owner: str) -> LedgerRow:
         """Append a `begun` row and note who is working on it."""
         stamped = (event, self._clock.now_ms())
-        with self.database.write() as connection:
-            row = self._insert(connection, [*self._take_waiting(), stamped])[-1]
+        with self._writing() as (connection, waiting):
+            row = self._insert(connection, [*waiting, stamped])[-1]
             connection.execute("INSERT INTO open_calls VALUES (?, ?, ?)", (event.call_id, owner, row.seq))
         return row
 
     def end_call(self, event: NewEvent) -> LedgerRow | None:
         """Append the final row of a begun call, once; None if somebody else has ended it already."""
         stamped = (event, self._clock.now_ms())
-        with self.database.write() as connection:
+        with self._writing() as (connection, waiting):
             ended = connection.execute("DELETE FROM open_calls WHERE call_id = ?", (event.call_id,)).rowcount
-            if not ended:
-                return None
-            return self._insert(connection, [*self._take_waiting(), stamped])[-1]
+            rows = self._insert(connection, [*waiting, stamped] if ended else waiting)
+        return rows[-1] if ended else None
 
     def append_later(self, event: NewEvent) -> None:
-        """Queue a row of a read; it is committed with its group, or before the next durable row."""
+        """Queue a row of a read; it is committed with its group, or before the next durable row.
+
+        Raises:
+            CodePlaneError: VALIDATION_ERROR when its body cannot be written; one bad row must not hold up its group.
+        """
+        canonical_bytes([event.body, event.session, event.call_id, event.operation, event.task_id])
         with self._waiting_lock:
             self._waiting.append((event, self._clock.now_ms()))
             is_full = len(self._waiting) >= GROUP_SIZE
@@ -175,15 +203,24 @@ class EventChain:
         """Commit the rows that wait."""
         if not self._waiting:
             return
-        with self.database.write() as connection:
-            self._insert(connection, self._take_waiting())
+        with self._writing() as (connection, waiting):
+            self._insert(connection, waiting)
 
-    def _take_waiting(self) -> list[tuple[NewEvent, int]]:
-        with self._waiting_lock:
-            waiting, self._waiting = self._waiting, []
-        return waiting
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[sqlite3.Connection, list[_Stamped]]]:
+        """Give a transaction and the rows that wait; if it fails they wait again, ahead of those that came since."""
+        waiting: list[_Stamped] = []
+        try:
+            with self.database.write() as connection:
+                with self._waiting_lock:
+                    waiting, self._waiting = self._waiting, []
+                yield connection, waiting
+        except BaseException:
+            with self._waiting_lock:
+                self._waiting = (waiting + self._waiting)[-_WAITING_LIMIT:]
+            raise
 
-    def _insert(self, connection: sqlite3.Connection, events: Sequence[tuple[NewEvent, int]]) -> list[LedgerRow]:
+    def _insert(self, connection: sqlite3.Connection, events: Sequence[_Stamped]) -> list[LedgerRow]:
         last = connection.execute("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1").fetchone()
         seq, head = (int(last["seq"]), str(last["hash"])) if last else (0, GENESIS)
         next_in_session: dict[str, int] = {}
@@ -267,11 +304,34 @@ def open_ledger_database(path: Path, clock: Clock) -> tuple[Database, Path | Non
     Returns the database and where the damaged file is kept, if there was one.
     """
     try:
-        return Database(path, LEDGER_SCHEMA, durable=True), None
+        return _open_sound(path), None
     except CodePlaneError as error:
         if error.code != "STORE_CORRUPT":
             raise
-    kept = path.with_name(f"{path.name}.damaged-{clock.now_ms()}")
+    # Of several processes that find the damage one moves the file away; the others get the new one.
+    with FileLock(f"{path}.replace.lock", timeout=30):
+        try:
+            return _open_sound(path), None
+        except CodePlaneError as error:
+            if error.code != "STORE_CORRUPT":
+                raise
+        return _replaced(path, path.with_name(f"{path.name}.damaged-{clock.now_ms()}"))
+
+
+def _open_sound(path: Path) -> Database:
+    """Open the file and look where every call will look, so that damage shows here and not in the first call."""
+    database = Database(path, LEDGER_SCHEMA, durable=True)
+    try:
+        with database.read() as connection:
+            for query in _PROBES:
+                connection.execute(query).fetchall()
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _replaced(path: Path, kept: Path) -> tuple[Database, Path]:
     path.rename(kept)
     for suffix in ("-wal", "-shm"):
         beside = path.with_name(path.name + suffix)
@@ -339,7 +399,7 @@ def _problem(record: sqlite3.Row, expected_seq: int, head: str, session_numbers:
         row = _row(record)
         if _hash(row) != row.hash or canonical_text(row.body) != record["body"]:
             return "its content does not match its hash"
-    except (ValueError, TypeError, CodePlaneError):
+    except (ValueError, TypeError, RecursionError, CodePlaneError):
         return "its content cannot be read"
     if row.session_seq != session_numbers.get(row.session, 0) + 1:
         return "its place in the session is wrong"

@@ -1,5 +1,6 @@
 """Which process works on which call, told by locks that the operating system drops when a process dies."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,22 +19,25 @@ class Ownership:
         self.owner = owner
         self._directory = directory
         self._lock: FileLock | None = None
+        self._claiming = threading.Lock()
 
     def claim(self) -> None:
         """Take the lock unless this process holds it already."""
-        if self._lock is None:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self._directory / f"{self.owner}.lock", thread_local=False)
-            lock.acquire(timeout=0)
-            self._lock = lock
+        with self._claiming:
+            if self._lock is None:
+                self._directory.mkdir(parents=True, exist_ok=True)
+                lock = FileLock(self._directory / f"{self.owner}.lock", thread_local=False)
+                lock.acquire(timeout=0)
+                self._lock = lock
 
     def release(self) -> None:
         """Give the lock back and remove its file."""
-        if self._lock is not None:
-            path = Path(self._lock.lock_file)
-            self._lock.release()
-            self._lock = None
-            path.unlink(missing_ok=True)
+        with self._claiming:
+            if self._lock is not None:
+                path = Path(self._lock.lock_file)
+                self._lock.release()
+                self._lock = None
+                path.unlink(missing_ok=True)
 
     @contextmanager
     def inherit(self, owner: str) -> Iterator[bool]:

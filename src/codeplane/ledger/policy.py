@@ -61,7 +61,10 @@ Verdict = Allow | Deny | Hold
 class Policy(Protocol):
     """One rule, one file. None means "no opinion", which is never read as permission."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Return what the policy protects, as it is recorded and told."""
+        ...
 
     def judge(self, facts: CallFacts) -> Verdict | None:
         """Return a verdict, or None for no opinion."""
@@ -71,7 +74,10 @@ class Policy(Protocol):
 class AfterPolicy(Protocol):
     """Something that looks at a call after it ran: trace, lessons, quality checks."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Return what it is called in warnings."""
+        ...
 
     def observe(self, facts: CallFacts, outcome: str, result: Mapping[str, Any] | None) -> Sequence[str]:
         """Return warnings for the caller; an exception here never changes what happened."""

@@ -161,16 +161,18 @@ class SessionRegistry:
             raise CodePlaneError("SESSION_NOT_FOUND", "No session has the given session_id.")
         if self._is_expired(session.last_seen_ms, now):
             self._close(session, now)
-            raise CodePlaneError("SESSION_EXPIRED", f"Session {session.label} was idle too long and is closed.")
+            raise _expired(session.label)
         self._by_id[session_id] = session
         return session
 
     def _load(self, session_id: str) -> Session | None:
-        query = "SELECT * FROM sessions WHERE id_digest = ? AND closed_ms IS NULL"
+        query = "SELECT * FROM sessions WHERE id_digest = ?"
         with self._database.read() as connection:
             record = connection.execute(query, (sha256_text(session_id),)).fetchone()
         if record is None:
             return None
+        if record["closed_ms"] is not None:
+            raise _expired(record["label"])
         return Session(
             session_id,
             record["label"],
@@ -192,6 +194,10 @@ class SessionRegistry:
                 "UPDATE sessions SET last_seen_ms = ?, read_bytes = ?, closed_ms = ? WHERE id_digest = ?",
                 (session.last_seen_ms, session.read_bytes, closed_ms, sha256_text(session.session_id)),
             )
+
+
+def _expired(label: str) -> CodePlaneError:
+    return CodePlaneError("SESSION_EXPIRED", f"Session {label} was idle too long and is closed.")
 
 
 def _touch(session: Session, now: int) -> Session:

@@ -22,7 +22,8 @@ class Outcome(Enum):
 class AnswerMeta:
     """What surrounds a result.
 
-    `understood` says how unclear arguments were read; `incomplete` names what the answer lacks.
+    `understood` says how unclear arguments were read, `obvious` the same where the result itself shows it;
+    `incomplete` names what the answer lacks.
     """
 
     session_id: str | None
@@ -34,6 +35,7 @@ class AnswerMeta:
     index_epoch: int | None = None
     warnings: tuple[str, ...] = ()
     understood: tuple[str, ...] = ()
+    obvious: tuple[str, ...] = ()
     incomplete: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -48,7 +50,7 @@ class AnswerMeta:
             "complete": not self.incomplete,
             "incomplete": list(self.incomplete),
             "warnings": list(self.warnings),
-            "understood": list(self.understood),
+            "understood": [*self.understood, *self.obvious],
         }
 
 

@@ -1,12 +1,12 @@
 """`call`: any operation by name, so that a small tool list reaches everything."""
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.ledger.effects import EffectClass
-from codeplane.operations.models import Request, Result
+from codeplane.operations.models import Request, Result, as_object
 from codeplane.operations.operation import CallContext, Example, Operation, no_effects
 
 
@@ -18,7 +18,9 @@ class CallRequest(Request):
         "arguments": ("params", "args", "input"),
     }
     operation: str = Field(description="Operation name; `describe` lists them.")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="Its arguments.")
+    arguments: Annotated[dict[str, Any], BeforeValidator(as_object)] = Field(
+        default_factory=dict, description="Its arguments."
+    )
 
 
 class CallResult(Result):

@@ -8,7 +8,8 @@ from typing import Any
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_text
 
-_MAX_LENGTH = 64_000
+# Fifty targets with the longest paths there are.
+_MAX_LENGTH = 400_000
 
 
 def make_cursor(operation: str, state: dict[str, Any]) -> str:
@@ -32,6 +33,6 @@ def read_cursor(operation: str, cursor: str) -> dict[str, Any]:
         made_by, state = json.loads(text)
         if sha256_text(text)[:8] != cursor[:8] or made_by != operation or not isinstance(state, dict):
             raise ValueError(cursor)  # noqa: TRY301 - as above.
-    except (ValueError, TypeError, binascii.Error) as error:
+    except (ValueError, TypeError, RecursionError, binascii.Error) as error:
         raise CodePlaneError("CURSOR_INVALID", f"The cursor was not made by {operation}.") from error
     return state

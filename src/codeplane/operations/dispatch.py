@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ from codeplane.operations.run import CallControls, Door, reject, run
 
 CALL = "call"
 _MAX_DEPTH = 32
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def dispatch(
@@ -28,18 +30,21 @@ def dispatch(
     """
     controls = controls or CallControls()
     understanding = Understanding(door.workspace.root)
+    name = name.encode("utf-8", "backslashreplace").decode("utf-8")
     try:
         check_size(arguments, door.workspace.settings.mcp.max_argument_bytes)
         arguments = dict(arguments)
         if name == CALL:
-            name, arguments = _unwrap(door, arguments)
+            name, arguments = _unwrap(door, arguments, understanding)
+            check_size(arguments, door.workspace.settings.mcp.max_argument_bytes)
         caller, arguments = _take_session(caller, arguments)
         operation = find_operation(door, name)
         request = understand(operation, arguments, understanding)
     except CodePlaneError as error:
-        return reject(door.workspace, name, caller, error.report(), tuple(understanding.notes))
-    understood = controls.understood + tuple(understanding.notes)
-    return run(door, operation, request, caller, replace(controls, understood=understood))
+        understood = (*understanding.notes, *understanding.obvious)
+        return reject(door.workspace, name, caller, error.report(), understood)
+    controls = replace(controls, understood=tuple(understanding.notes), obvious=tuple(understanding.obvious))
+    return run(door, operation, request, caller, controls)
 
 
 def find_operation(door: Door, name: str) -> AnyOperation:
@@ -90,7 +95,7 @@ def _problem(operation: AnyOperation, item: Mapping[str, Any]) -> str:
     where = ".".join(str(part) for part in item["loc"]) or "the arguments"
     if item["type"] == "extra_forbidden":
         known = _known_names(operation)
-        near = difflib.get_close_matches(str(item["loc"][-1]), known, n=1, cutoff=0.4)
+        near = difflib.get_close_matches(str(item["loc"][-1])[:80], known, n=1, cutoff=0.4)
         return f"`{where[:80]}` is unknown" + (
             f" (did you mean `{near[0]}`?)" if near else f" (known: {', '.join(known)})"
         )
@@ -104,7 +109,7 @@ def _known_names(operation: AnyOperation) -> list[str]:
     return list(operation.request_type.model_fields)
 
 
-def _unwrap(door: Door, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _unwrap(door: Door, arguments: dict[str, Any], understanding: Understanding) -> tuple[str, dict[str, Any]]:
     """Return the operation and arguments inside a `call`."""
     call = find_operation(door, CALL)
     known = set(call.request_type.model_fields) | {"session_id"}
@@ -112,8 +117,9 @@ def _unwrap(door: Door, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]
     if stray and "arguments" not in arguments:
         # Arguments beside the name instead of inside `arguments` can mean only one thing.
         arguments = {key: value for key, value in arguments.items() if key not in stray} | {"arguments": stray}
+        understanding.note("what stands beside `operation` was read as its arguments")
     session = {key: arguments.pop(key) for key in ("session_id",) if key in arguments}
-    request = understand(call, arguments, Understanding(None))
+    request = understand(call, arguments, understanding)
     inner = request.model_dump()
     if inner["operation"] == CALL:
         raise CodePlaneError("INVALID_ARGUMENTS", "`call` cannot call itself.", hint="Name the operation you want.")
@@ -137,10 +143,10 @@ def _take_session(caller: Caller, arguments: dict[str, Any]) -> tuple[Caller, di
 
 
 def check_size(arguments: Mapping[str, Any], limit: int) -> None:
-    """Refuse arguments that are too large or too deeply nested, before anything else looks at them.
+    """Refuse arguments that are too large, too deeply nested or no Unicode, before anything else looks at them.
 
     Raises:
-        CodePlaneError: PAYLOAD_TOO_LARGE.
+        CodePlaneError: PAYLOAD_TOO_LARGE or INVALID_ARGUMENTS.
     """
     size = 0
     stack: list[tuple[Any, int]] = [(arguments, 1)]
@@ -149,9 +155,9 @@ def check_size(arguments: Mapping[str, Any], limit: int) -> None:
         if depth > _MAX_DEPTH:
             raise CodePlaneError("PAYLOAD_TOO_LARGE", f"The arguments are nested more than {_MAX_DEPTH} levels deep.")
         if isinstance(value, str):
-            size += len(value)
+            size += _length(value)
         elif isinstance(value, Mapping):
-            size += sum(len(str(key)) for key in value)
+            size += sum(_length(str(key)) for key in value)
             stack.extend((item, depth + 1) for item in value.values())
         elif isinstance(value, list | tuple):
             size += len(value)
@@ -162,3 +168,11 @@ def check_size(arguments: Mapping[str, Any], limit: int) -> None:
                 f"The arguments have more than {limit} characters.",
                 details={"limit": limit},
             )
+
+
+def _length(text: str) -> int:
+    # Half a surrogate pair can be neither recorded nor answered.
+    if _SURROGATE.search(text):
+        shown = text[:80].encode("utf-8", "backslashreplace").decode("utf-8")
+        raise CodePlaneError("INVALID_ARGUMENTS", f"`{shown}` is not valid Unicode.", hint="Send valid UTF-8.")
+    return len(text)

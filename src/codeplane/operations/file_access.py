@@ -1,22 +1,38 @@
-"""The one check before any operation delivers a file: no secrets, nothing that a rule keeps out."""
+"""What operations that deliver files share: the one check before, and suggestions when there is no such file."""
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.paths import RepoPath
+from codeplane.core.paths import RepoPath, repo_path_of
 from codeplane.index.ignore_rules import IgnoreRules, RuleKind
+from codeplane.index.near_names import near_paths
+from codeplane.index.source_text import locate
+from codeplane.workspace.workspace import Workspace
 
 
-def check_readable(rules: IgnoreRules, path: RepoPath) -> None:
-    """Refuse a file that a hard rule keeps out; soft rules only keep noise out of listings.
+def check_readable(rules: IgnoreRules, path: RepoPath, *, is_directory: bool = False) -> None:
+    """Refuse what a hard rule keeps out, also behind a symlink; soft rules only keep noise out of listings.
 
     Raises:
-        CodePlaneError: SECRET_FILE or FILE_IGNORED with the rule and where it stands.
+        CodePlaneError: SECRET_FILE or FILE_IGNORED with the rule and where it stands; as `locate`.
     """
-    rule = rules.exclusion(path, is_directory=False)
-    if rule is None or rule.kind is RuleKind.SOFT:
-        return
-    details = {"path": path.text, "rule": rule.line, "source": rule.source}
-    where = f"the rule `{rule.line}` ({rule.source})"
-    if rule.kind is RuleKind.SECRET:
-        hint = f"If it holds no secret, a person can add `!{path.name}` to .cplignore."
-        raise CodePlaneError("SECRET_FILE", f"{path} is kept back by {where}.", hint=hint, details=details)
-    raise CodePlaneError("FILE_IGNORED", f"{path} is kept out by {where}.", details=details)
+    real_path = repo_path_of(rules.root, locate(rules.root, path))
+    for named in (path, real_path):
+        rule = rules.block(named, is_directory=is_directory)
+        if rule is None:
+            continue
+        details = {"path": path.text, "rule": rule.line, "source": rule.source}
+        where = f"the rule `{rule.line}` ({rule.source})"
+        if rule.kind is RuleKind.SECRET:
+            hint = f"If it holds no secret, a person can add `!{named.name}` to .cplignore."
+            raise CodePlaneError("SECRET_FILE", f"{path} is kept back by {where}.", hint=hint, details=details)
+        raise CodePlaneError("FILE_IGNORED", f"{path} is kept out by {where}.", details=details)
+
+
+def with_near_paths(workspace: Workspace, wanted: str, error: CodePlaneError) -> CodePlaneError:
+    """Return FILE_NOT_FOUND with the files that were probably meant; any other error as it is."""
+    if error.code != "FILE_NOT_FOUND":
+        return error
+    near = near_paths(wanted, workspace.tracked().files)
+    if not near:
+        return error
+    hint = "Did you mean " + " or ".join(f"`{path}`" for path in near) + "?"
+    return CodePlaneError(error.code, error.message, hint=hint, details={**error.details, "nearest": near})

@@ -7,17 +7,20 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.paths import RepoPath, resolve_inside
+from codeplane.core.paths import RepoPath
 from codeplane.index.discovery import Entry, LeftOut, walk
-from codeplane.index.ignore_rules import matcher_for
+from codeplane.index.ignore_rules import BUILT_IN_SOURCE, matcher_for
+from codeplane.index.source_text import locate
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.cursors import make_cursor, read_cursor
+from codeplane.operations.file_access import check_readable
 from codeplane.operations.models import PATH_ALIASES, Pagination, PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
 
 NAME = "list_files"
 _LEFT_OUT_SHOWN = 20
+_DEFAULT_ROOM = 6_000
 
 
 class ListFilesRequest(Request):
@@ -85,11 +88,10 @@ def _handle(context: CallContext, request: ListFilesRequest) -> ListFilesResult:
     left_out: list[LeftOut] = []
     wanted = _selected(found, request, left_out, context)
     if request.cursor is not None:
-        after = tuple(read_cursor(NAME, request.cursor)["after"])
-        wanted = itertools.dropwhile(lambda entry: _key(entry.path) <= after, wanted)
-    page = list(itertools.islice(wanted, request.limit + 1))
-    entries = page[: request.limit]
-    next_cursor = make_cursor(NAME, {"after": list(_key(entries[-1].path))}) if len(page) > request.limit else None
+        after = _place_of(request.cursor)
+        wanted = itertools.dropwhile(lambda entry: entry.path.parts <= after, wanted)
+    entries, has_more = _page(wanted, request)
+    next_cursor = make_cursor(NAME, {"after": list(entries[-1].path.parts)}) if has_more else None
     return ListFilesResult(
         path=start.text,
         entries=[_entry(entry) for entry in entries],
@@ -101,17 +103,12 @@ def _handle(context: CallContext, request: ListFilesRequest) -> ListFilesResult:
 
 def _directory(workspace: Workspace, request: ListFilesRequest) -> RepoPath:
     start = RepoPath.parse(request.path)
-    location = resolve_inside(workspace.root, start)
+    location = locate(workspace.root, start)
     if not location.exists():
         raise CodePlaneError("FILE_NOT_FOUND", f"There is no directory {start}.", details={"path": start.text})
     if not location.is_dir():
         raise CodePlaneError("NOT_A_DIRECTORY", f"{start} is a file.", details={"path": start.text})
-    rule = workspace.ignore_rules().exclusion(start, is_directory=True)
-    if rule is not None and rule.kind.value != "soft":
-        details = {"path": start.text, "rule": rule.line, "source": rule.source}
-        raise CodePlaneError(
-            "FILE_IGNORED", f"{start} is kept out by the rule `{rule.line}` ({rule.source}).", details=details
-        )
+    check_readable(workspace.ignore_rules(), start, is_directory=True)
     return start
 
 
@@ -135,8 +132,23 @@ def _selected(
             yield item
 
 
-def _key(path: RepoPath) -> tuple[str, ...]:
-    return path.parts
+def _place_of(cursor: str) -> tuple[str, ...]:
+    after = read_cursor(NAME, cursor).get("after")
+    if not isinstance(after, list) or not all(isinstance(part, str) for part in after):
+        raise CodePlaneError("CURSOR_INVALID")
+    return tuple(after)
+
+
+def _page(wanted: Iterator[Entry], request: ListFilesRequest) -> tuple[list[Entry], bool]:
+    """Return the next entries and whether there are more; without a limit asked for, long paths end a page early."""
+    room = _DEFAULT_ROOM if "limit" not in request.model_fields_set else None
+    page: list[Entry] = []
+    for entry in wanted:
+        if len(page) == request.limit or (page and room is not None and room < len(entry.path.text)):
+            return page, True
+        page.append(entry)
+        room = room - len(entry.path.text) if room is not None else None
+    return page, False
 
 
 def _entry(entry: Entry) -> FileEntry:
@@ -145,19 +157,27 @@ def _entry(entry: Entry) -> FileEntry:
 
 
 def _render(result: ListFilesResult) -> str:
-    lines = [_line(entry) for entry in result.entries] or [f"{result.path}: nothing to list."]
-    if result.left_out_count:
-        shown = ", ".join(f"{item.path} ({item.rule})" for item in result.left_out[:8])
-        more = f" and {result.left_out_count - 8} more" if result.left_out_count > 8 else ""
+    prefix = "" if result.path == "." else f"{result.path}/"
+    lines = [_line(entry, prefix) for entry in result.entries]
+    if not lines:
+        lines = [f"{result.path}: nothing to list."]
+    elif prefix:
+        lines.insert(0, f"{prefix}:")
+    # Git's and our own directories are never listed; a model need not be told each time.
+    told = [item for item in result.left_out if item.source != BUILT_IN_SOURCE]
+    count = result.left_out_count - (len(result.left_out) - len(told))
+    if count:
+        shown = ", ".join(f"{item.path.removeprefix(prefix)} ({item.rule})" for item in told[:8])
+        more = f" and {count - 8} more" if count > 8 else ""
         lines.append(f"left out: {shown}{more}")
     if result.pagination.next_cursor:
         lines.append(f"more: cursor={result.pagination.next_cursor}")
     return "\n".join(lines)
 
 
-def _line(entry: FileEntry) -> str:
+def _line(entry: FileEntry, prefix: str) -> str:
     marks = {"directory": "/", "symlink": "@", "special": "="}
-    return entry.path + marks.get(entry.kind, "")
+    return entry.path.removeprefix(prefix) + marks.get(entry.kind, "")
 
 
 LIST_FILES = Operation(

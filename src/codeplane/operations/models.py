@@ -5,11 +5,15 @@ with an error that shows a correct call.
 """
 
 import json
+import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath, resolve_inside
 
 _RANGE_SUFFIX = re.compile(r"^(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:\s*[-:,]\s*L?(?P<last>\d{1,9}))?$")
 PATH_ALIASES = ("file", "file_path", "filepath", "filename", "relative_path", "absolute_path")
@@ -21,11 +25,17 @@ class Understanding:
     def __init__(self, root: Path | None) -> None:
         self.root = root
         self.notes: list[str] = []
+        self.obvious: list[str] = []
 
     def note(self, text: str) -> None:
         """Remember what was understood, once."""
         if text not in self.notes:
             self.notes.append(text)
+
+    def note_obvious(self, text: str) -> None:
+        """Remember what was understood where the result itself shows it; short answers need not repeat it."""
+        if text not in self.obvious:
+            self.obvious.append(text)
 
 
 def _understanding(info: ValidationInfo) -> Understanding:
@@ -42,7 +52,7 @@ class Lenient(BaseModel):
     @classmethod
     def _accept_aliases(cls, data: Any, info: ValidationInfo) -> Any:
         """Rename a field given under a common other name, unless the real one is there too."""
-        data = _parsed_text(data)
+        data = as_object(data, info)
         if not isinstance(data, dict):
             return data
         renamed = dict(data)
@@ -51,17 +61,32 @@ class Lenient(BaseModel):
                 if other in renamed and name not in renamed:
                     renamed[name] = renamed.pop(other)
                     _understanding(info).note(f"`{other}` was read as `{name}`")
-        return {key: value for key, value in renamed.items() if value is not None or key not in cls.model_fields}
+        kept = {key: value for key, value in renamed.items() if value is not None or key not in cls.model_fields}
+        for key, value in kept.items():
+            if isinstance(value, str) and key in cls.model_fields and _takes_no_text(cls.model_fields[key].annotation):
+                _understanding(info).note(f"the text `{_short(value)}` was read as the value of `{key}`")
+        return kept
 
 
-def _parsed_text(data: Any) -> Any:
+def _takes_no_text(annotation: Any) -> bool:
+    """Tell whether a field holds a number or a truth value, which pydantic also reads from text."""
+    return {*get_args(annotation), annotation} <= {int, bool, type(None), int | None, bool | None}
+
+
+def as_object(data: Any, info: ValidationInfo) -> Any:
     """Accept an object that was sent as JSON text."""
-    if isinstance(data, str) and data.lstrip().startswith("{"):
-        try:
-            return json.loads(data)
-        except ValueError:
-            return data
-    return data
+    return _parsed(data, "{", "JSON text was read as an object", info)
+
+
+def _parsed(data: Any, opening: str, note: str, info: ValidationInfo) -> Any:
+    if not isinstance(data, str) or not data.lstrip().startswith(opening):
+        return data
+    try:
+        parsed = json.loads(data)
+    except (ValueError, RecursionError):
+        return data
+    _understanding(info).note(note)
+    return parsed
 
 
 class Request(Lenient):
@@ -108,24 +133,28 @@ def split_range(value: str, info: ValidationInfo) -> dict[str, Any] | None:
     if match is None:
         return None
     understanding = _understanding(info)
-    if understanding.root is not None and (understanding.root / value).exists():
+    if understanding.root is not None and _exists(understanding.root, value):
         return None
     first = int(match["first"])
     last = int(match["last"]) if match["last"] else first
-    understanding.note(f"`{_short(value)}` was read as lines {first}-{last} of `{_short(match['path'])}`")
+    understanding.note_obvious(f"`{_short(value)}` was read as lines {first}-{last} of `{_short(match['path'])}`")
     return {"path": match["path"], "start_line": first, "end_line": last}
+
+
+def _exists(root: Path, text: str) -> bool:
+    """Tell whether a file in the repository really has such a name."""
+    try:
+        return os.path.lexists(resolve_inside(root, RepoPath.parse(text)))
+    except CodePlaneError:
+        return False
 
 
 def _as_list(value: Any, info: ValidationInfo) -> Any:
     """Accept a single item, or a list sent as JSON text, where a list is expected."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return [value]
+    value = _parsed(value, "[", "JSON text was read as a list", info)
     if isinstance(value, list | tuple):
         return list(value)
-    _understanding(info).note("a single value was read as a list of one")
+    _understanding(info).note_obvious("a single value was read as a list of one")
     return [value]
 
 

@@ -11,7 +11,7 @@ from codeplane.index.source_text import Wanted, read_piece, read_whole
 from codeplane.languages.detect import language_of
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.answer import ResourceLink
-from codeplane.operations.file_access import check_readable
+from codeplane.operations.file_access import check_readable, with_near_paths
 from codeplane.operations.models import PATH_ALIASES, PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
@@ -52,6 +52,13 @@ def _effects(_workspace: Workspace, request: ReadFileFullRequest) -> Effects:
 
 def _handle(context: CallContext, request: ReadFileFullRequest) -> ReadFileFullResult:
     path = RepoPath.parse(request.path)
+    try:
+        return _deliver(context, request, path)
+    except CodePlaneError as error:
+        raise with_near_paths(context.workspace, request.path, error) from error
+
+
+def _deliver(context: CallContext, request: ReadFileFullRequest, path: RepoPath) -> ReadFileFullResult:
     check_readable(context.workspace.ignore_rules(), path)
     settings = context.workspace.settings.reads
     if not request.confirm:
@@ -67,7 +74,7 @@ def _handle(context: CallContext, request: ReadFileFullRequest) -> ReadFileFullR
         return described
     limit = settings.full_resource_bytes if request.inline else settings.full_inline_bytes
     piece = read_whole(context.workspace.root, path, limit)
-    context.session.spend_read(len(piece.text), context.workspace.settings.sessions.read_budget_bytes)
+    context.session.spend_read(len(piece.text.encode("utf-8")), context.workspace.settings.sessions.read_budget_bytes)
     return described.model_copy(update={"delivery": "inline", "content": piece.text, "file_sha256": piece.sha256})
 
 

@@ -12,7 +12,7 @@ from codeplane.index.source_text import Piece, Wanted, read_piece
 from codeplane.languages.detect import language_of
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.cursors import make_cursor, read_cursor
-from codeplane.operations.file_access import check_readable
+from codeplane.operations.file_access import check_readable, with_near_paths
 from codeplane.operations.models import PATH_ALIASES, Lenient, ListOfOne, PathText, Request, Result, split_range
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
@@ -55,7 +55,7 @@ class ReadSourceRequest(Request):
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"targets": ("target", "paths", "files", "path", *PATH_ALIASES)}
     targets: Annotated[
-        list[Annotated[ReadTarget, BeforeValidator(_target_from_text)]],
+        list[Annotated[ReadTarget, BeforeValidator(_target_from_text, json_schema_input_type=str | ReadTarget)]],
         ListOfOne,
         Field(min_length=1, max_length=50, description="Files or ranges, such as `a.py` or `a.py:10-20`."),
     ] = Field(default_factory=list)
@@ -169,7 +169,7 @@ def _handle(context: CallContext, request: ReadSourceRequest) -> ReadSourceResul
 def _result(context: CallContext, reader: "_Reader", rests: Sequence[_Rest]) -> ReadSourceResult:
     if not reader.files and not rests and len(reader.errors) == 1:
         raise reader.errors[0]
-    n_bytes = sum(len(file.content) for file in reader.files)
+    n_bytes = sum(len(file.content.encode("utf-8")) for file in reader.files)
     _spend(context, n_bytes)
     problems = [
         ReadProblem(path=path, error=error.code, message=error.message, required_action=error.hint)
@@ -198,6 +198,7 @@ class _Reader:
         self.files: list[SourceFile] = []
         self.errors: list[CodePlaneError] = []
         self.failed_paths: list[str] = []
+        self._workspace = context.workspace
         self._root = context.workspace.root
         self._rules = context.workspace.ignore_rules()
 
@@ -210,11 +211,11 @@ class _Reader:
             piece = read_piece(self._root, path, wanted)
             _check_unchanged(path, piece, rest)
         except CodePlaneError as error:
-            self.errors.append(error)
+            self.errors.append(with_near_paths(self._workspace, rest.path, error))
             self.failed_paths.append(rest.path)
             return None
         self.files.append(_source_file(path, piece, rest))
-        self.room -= max(len(piece.text), 1)
+        self.room -= max(len(piece.text.encode("utf-8")), 1)
         if piece.next_offset is None or piece.next_line is None:
             return None
         return _Rest(rest.path, piece.next_line, rest.last, piece.next_offset, piece.ends_inside_line, piece.sha256)

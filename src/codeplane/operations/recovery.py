@@ -7,7 +7,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_file, sha256_text
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.paths import RepoPath
-from codeplane.ledger.chain import NewEvent, OpenCall
+from codeplane.ledger.chain import LedgerRow, NewEvent, OpenCall
 from codeplane.operations.operation import AnyOperation, Recovered
 from codeplane.workspace.workspace import Workspace
 
@@ -30,10 +30,7 @@ def recover_interrupted(workspace: Workspace, operations: Mapping[str, AnyOperat
 def _end(workspace: Workspace, operations: Mapping[str, AnyOperation], open_call: OpenCall) -> bool:
     begun = open_call.begun
     operation = operations.get(begun.operation or "")
-    if operation is not None and operation.recover is not None:
-        outcome = operation.recover(workspace, begun)
-    else:
-        outcome = outcome_from_files(workspace.root, begun.body)
+    outcome = _outcome(workspace, operation, begun)
     event = NewEvent(
         outcome.kind,
         begun.session,
@@ -47,6 +44,15 @@ def _end(workspace: Workspace, operations: Mapping[str, AnyOperation], open_call
     if row is not None:
         _log.warning("an interrupted call was completed", extra=fields(call=begun.call_id, outcome=outcome.kind))
     return row is not None
+
+
+def _outcome(workspace: Workspace, operation: AnyOperation | None, begun: LedgerRow) -> Recovered:
+    if operation is not None and operation.recover is not None:
+        try:
+            return operation.recover(workspace, begun)
+        except (CodePlaneError, OSError) as error:
+            _log.warning("recovery failed; the files are asked", extra=fields(call=begun.call_id, reason=str(error)))
+    return outcome_from_files(workspace.root, begun.body)
 
 
 def outcome_from_files(root: Path, begun_body: Mapping[str, object]) -> Recovered:
@@ -74,3 +80,6 @@ def _state_at(root: Path, text: str) -> str | None:
         return sha256_file(location)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
+    except OSError as error:
+        # Neither the hash nor "no file": it differs from any state that could be read.
+        return f"unreadable: {error.strerror}"

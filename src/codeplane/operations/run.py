@@ -19,7 +19,7 @@ from codeplane.ledger.chain import NewEvent
 from codeplane.ledger.effects import Effects
 from codeplane.ledger.policy import CallFacts, Deny, Hold
 from codeplane.ledger.sessions import Session
-from codeplane.operations.answer import Answer, AnswerMeta, Outcome
+from codeplane.operations.answer import Answer, AnswerMeta, Outcome, ResourceLink
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import AnyOperation, CallContext
 from codeplane.operations.recovery import recover_interrupted, state_of
@@ -59,6 +59,7 @@ class CallControls:
     report_progress: Callable[[float, float | None, str], None] = _ignore_progress
     is_cancelled: Callable[[], bool] = _never
     understood: tuple[str, ...] = ()
+    obvious: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -81,6 +82,8 @@ class _Call:
     effects: Effects = field(default_factory=Effects)
     is_begun: bool = False
     result: Result | None = None
+    text: str = ""
+    links: tuple[ResourceLink, ...] = ()
     outcome: Outcome | None = None
     error: ErrorReport | None = None
     policy: str = ""
@@ -197,8 +200,15 @@ def _settle(step: Step, call: _Call, report: ErrorReport) -> None:
     call.warnings.append(f"{step.name.replace('_', ' ')} failed: {report.message}")
 
 
-def _recover_interrupted(door: Door, _call: _Call) -> None:
-    recover_interrupted(door.workspace, door.operations)
+def _recover_interrupted(door: Door, call: _Call) -> None:
+    try:
+        recover_interrupted(door.workspace, door.operations)
+    except Exception:
+        # An old call that cannot be completed forbids new changes, but not looking.
+        if call.operation.effect.mutates:
+            raise
+        _log.exception("interrupted calls could not be completed")
+        call.warnings.append("interrupted calls could not be completed; changes are refused until they are")
 
 
 def _find_session(door: Door, call: _Call) -> None:
@@ -262,6 +272,14 @@ def _call_handler(door: Door, call: _Call) -> None:
     call.outcome = Outcome.FINISHED
 
 
+def _render(_door: Door, call: _Call) -> None:
+    if call.result is not None:
+        # What holds if the operation's own words fail: the plain data.
+        call.text = call.result.model_dump_json(exclude_none=True)
+        call.text = call.operation.render(call.result)
+        call.links = call.operation.links(call.result)
+
+
 def _reconcile_writes(door: Door, call: _Call) -> None:
     workspace = door.workspace
     if call.is_begun:
@@ -293,6 +311,9 @@ def _append_final(door: Door, call: _Call) -> None:
     event = _event(workspace, call, outcome.value, body)
     if call.is_begun:
         workspace.chain.end_call(event)
+    elif call.operation.effect.mutates:
+        # A refusal of a change is evidence, too: it is durable before it is told.
+        workspace.chain.append(event)
     else:
         workspace.chain.append_later(event)
 
@@ -319,6 +340,7 @@ STEPS: tuple[Step, ...] = (
     Step("append_begun", _append_begun),
     Step("refresh_index", _refresh_index),
     Step("call_handler", _call_handler),
+    Step("render", _render, always=True),
     Step("reconcile_writes", _reconcile_writes, always=True),
     Step("observe_after", _observe_after, always=True),
     Step("append_final", _append_final, always=True),
@@ -331,7 +353,7 @@ def _description(call: _Call) -> dict[str, Any]:
     arguments: Mapping[str, Any] = redact_value(call.arguments)
     body: dict[str, Any] = {
         "effect": call.operation.effect.value,
-        "effects": call.effects.as_dict(),
+        "effects": redact_value(call.effects.as_dict()),
         "arguments_digest": call.digest,
         "surface": call.caller.surface,
         "caller": call.caller.kind.value,
@@ -360,11 +382,10 @@ def _wrap(workspace: Workspace, call: _Call) -> Answer:
         timestamp_ms=workspace.clock.now_ms(),
         warnings=tuple(call.warnings),
         understood=call.controls.understood,
+        obvious=call.controls.obvious,
         incomplete=tuple(call.incomplete),
     )
     if call.outcome is Outcome.FINISHED and call.result is not None:
-        text = call.operation.render(call.result)
-        links = call.operation.links(call.result)
-        return Answer(call.operation.name, call.outcome, meta, call.result, None, text, links)
+        return Answer(call.operation.name, call.outcome, meta, call.result, None, call.text, call.links)
     report = call.error or ErrorReport("INTERNAL_ERROR", f"{call.operation.name} ended without a result.")
     return Answer(call.operation.name, call.outcome or Outcome.FAILED, meta, error=report)

@@ -39,6 +39,7 @@ class Database:
         self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._closed = False
         self._writer = self._open()
+        self._inode = path.stat().st_ino
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -49,7 +50,8 @@ class Database:
             raise store_error(error, self.path) from error
         except OSError as error:
             message = f"{self.path.name} cannot be opened: {error.strerror or error}"
-            raise CodePlaneError("DATABASE_UNAVAILABLE", message) from error
+            code = "DISK_FULL" if is_disk_full(error) else "DATABASE_UNAVAILABLE"
+            raise CodePlaneError(code, message) from error
 
     def _connect_and_migrate(self) -> sqlite3.Connection:
         connection = self._connect()
@@ -63,9 +65,13 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=5.0, check_same_thread=False, isolation_level=None)
         connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute(f"PRAGMA synchronous={self._synchronous}")
-        connection.execute("PRAGMA foreign_keys=ON")
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(f"PRAGMA synchronous={self._synchronous}")
+            connection.execute("PRAGMA foreign_keys=ON")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
@@ -92,6 +98,7 @@ class Database:
     def write(self) -> Iterator[sqlite3.Connection]:
         """Give the writing connection inside one transaction; commit at the end, roll back on any exception."""
         with self._locked():
+            self._check_file()
             connection = self._writer
             try:
                 connection.execute("BEGIN IMMEDIATE")
@@ -105,13 +112,20 @@ class Database:
             except sqlite3.Error as error:
                 raise store_error(error, self.path) from error
 
+    def _check_file(self) -> None:
+        """Refuse to write into a file that was deleted or replaced: nobody would ever find the rows."""
+        try:
+            inode = self.path.stat().st_ino
+        except OSError:
+            inode = None
+        if inode != self._inode:
+            hint = "Start CodePlane again; it then uses the file that is there."
+            raise CodePlaneError("DATABASE_UNAVAILABLE", f"{self.path.name} was removed while in use.", hint=hint)
+
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """Give a reading connection; readers neither wait for writers nor hold them up."""
-        try:
-            connection = self._readers.get_nowait()
-        except queue.Empty:
-            connection = self._connect()
+        connection = self._reader()
         try:
             yield connection
         except sqlite3.Error as error:
@@ -125,10 +139,26 @@ class Database:
         else:
             self._readers.put(connection)
 
+    def _reader(self) -> sqlite3.Connection:
+        try:
+            return self._readers.get_nowait()
+        except queue.Empty:
+            pass
+        try:
+            return self._connect()
+        except sqlite3.Error as error:
+            raise store_error(error, self.path) from error
+
     def problems(self) -> tuple[str, ...]:
         """Return what SQLite's own integrity check finds; empty when the file is sound."""
-        with self.read() as connection:
-            rows = [str(row[0]) for row in connection.execute("PRAGMA quick_check(10)")]
+        try:
+            with self.read() as connection:
+                rows = [str(row[0]) for row in connection.execute("PRAGMA quick_check(10)")]
+        except CodePlaneError as error:
+            # Some damage stops the check itself.
+            if error.code != "STORE_CORRUPT":
+                raise
+            return (error.message,)
         return tuple(row for row in rows if row != "ok")
 
     def close(self) -> None:

@@ -95,7 +95,8 @@ def _connect(root: str) -> "_socket.socket | None":
 class _Bridge:
     """Moves lines between the client and whichever server there is.
 
-    Invariant: the client gets whole lines only, and every request it sent is answered exactly once.
+    Invariant: the client gets whole lines only, and every request it sent is answered exactly once. `_settled` holds
+    the ids of handshake requests that the client has the answer to: they are shown to further servers, never to it.
     """
 
     def __init__(self, options: _Options) -> None:
@@ -108,6 +109,7 @@ class _Bridge:
         self._history: list[bytes] = []
         self._answers: list[bytes] = []
         self._history_size = 0
+        self._settled: set[object] = set()
         self._swallow: set[object] = set()
 
     def run(self) -> int:
@@ -186,19 +188,23 @@ class _Bridge:
         """Return the client's handshake lines and its unanswered requests."""
         import json  # noqa: PLC0415 - 9 ms that a healthy session never needs.
 
-        answered = set()
+        answered = set(self._settled)
         for line in self._answers:
             document = _parsed(json, line)
             if "id" in document and "method" not in document:
                 answered.add(_key(document["id"]))
+        sent = [(_parsed(json, line), line) for line in self._history]
+        # A cancelled request gets no answer.
+        answered |= {_key(_cancelled_id(document)) for document, _ in sent}
         handshake: list[bytes] = []
         waiting: list[tuple[object, bytes]] = []
-        for line in self._history:
-            document = _parsed(json, line)
+        for document, line in sent:
             method = document.get("method")
+            is_answered = _key(document.get("id")) in answered
             if method in {"initialize", "notifications/initialized"}:
                 handshake.append(line)
-            if "id" in document and method is not None and _key(document["id"]) not in answered:
+                self._settled |= {_key(document["id"])} if "id" in document and is_answered else set()
+            if "id" in document and method is not None and not is_answered:
                 waiting.append((document["id"], line))
         return handshake, waiting
 
@@ -221,8 +227,8 @@ class _Bridge:
         handshake, waiting = self._outstanding()
         self._server = self._start_or_wait()
         if self._server is None:
-            for request_id, _ in waiting:
-                _write(_lost_answer(json, request_id))
+            for request_id, line in waiting:
+                _write(_lost_answer(json, request_id, line))
             sys.stderr.write("cpl mcp: the server is gone and could not be started again\n")
             raise BrokenPipeError
         self._greet()
@@ -232,13 +238,15 @@ class _Bridge:
             if "id" in document and _key(document["id"]) not in waiting_ids:
                 self._swallow.add(_key(document["id"]))
             self._send(line + b"\n")
+        self._history = list(handshake)
+        self._answers = []
         for request_id, line in waiting:
             if _parsed(json, line).get("method") == "tools/call":
-                _write(_lost_answer(json, request_id))
+                # Answered and therefore no part of the history: should this server die too, it is not told again.
+                _write(_lost_answer(json, request_id, line))
             elif line not in handshake:
+                self._history.append(line)
                 self._send(line + b"\n")
-        self._history = handshake + [line for _, line in waiting if line not in handshake]
-        self._answers = []
         self._send(self._partial_in)
 
     def _start_or_wait(self) -> "_socket.socket | None":
@@ -258,7 +266,11 @@ class _Bridge:
 
     def _try_to_serve(self) -> bool:
         """Become the server unless another process is; False when there can be none."""
+        import gc  # noqa: PLC0415 - not needed when a server runs.
+
         _find_packages()
+        # What is imported stays; looking for garbage meanwhile costs a fifth of the start.
+        gc.disable()
         # The full program: half a second of imports that a bridge to a running server never pays.
         from codeplane.core.errors import CodePlaneError  # noqa: PLC0415
         from codeplane.surfaces.server.embedded import start_embedded  # noqa: PLC0415
@@ -268,6 +280,9 @@ class _Bridge:
         except CodePlaneError as error:
             self._failure = error.report()
             return False
+        finally:
+            gc.freeze()
+            gc.enable()
         return True
 
     def _answer_with_failure(self) -> int:
@@ -278,8 +293,11 @@ class _Bridge:
         document = report.as_dict() if report else {"error": "SERVER_UNREACHABLE", "message": "No server could start."}
         sys.stderr.write(f"cpl mcp: {document['message']}\n{document.get('required_action', '')}\n")
         pending = b""
-        while data := os.read(0, _CHUNK):
-            lines = (pending + data).split(b"\n")
+        data = b" "
+        while data:
+            data = os.read(0, _CHUNK)
+            # The last line may come without its end.
+            lines = (pending + (data or b"\n")).split(b"\n")
             pending = lines.pop()
             for line in lines:
                 request = _parsed(json, line)
@@ -299,7 +317,15 @@ class _Bridge:
                 return 0
             while self._from_server():
                 continue
+            self._answer_lost()
         return 0
+
+    def _answer_lost(self) -> None:
+        """The server has closed: answer what it did not, which is nothing unless it died."""
+        import json  # noqa: PLC0415 - the session is over anyway.
+
+        for request_id, line in self._outstanding()[1]:
+            _write(_lost_answer(json, request_id, line))
 
 
 def _find_packages() -> None:
@@ -325,9 +351,20 @@ def _key(request_id: object) -> object:
     return (type(request_id).__name__, str(request_id))
 
 
-def _lost_answer(json: object, request_id: object) -> bytes:
-    result = {"content": [{"type": "text", "text": _LOST}], "isError": True}
-    text: str = json.dumps({"jsonrpc": "2.0", "id": request_id, "result": result})  # type: ignore[attr-defined]
+def _cancelled_id(document: dict[str, object]) -> object:
+    params = document.get("params")
+    is_cancellation = document.get("method") == "notifications/cancelled" and isinstance(params, dict)
+    return params.get("requestId") if is_cancellation and isinstance(params, dict) else None
+
+
+def _lost_answer(json: object, request_id: object, line: bytes) -> bytes:
+    """Return the answer to a request that no server will answer: a tool result for a call, else an error."""
+    answer: dict[str, object] = {"jsonrpc": "2.0", "id": request_id}
+    if _parsed(json, line).get("method") == "tools/call":
+        answer["result"] = {"content": [{"type": "text", "text": _LOST}], "isError": True}
+    else:
+        answer["error"] = {"code": -32000, "message": _LOST}
+    text: str = json.dumps(answer)  # type: ignore[attr-defined]
     return text.encode() + b"\n"
 
 

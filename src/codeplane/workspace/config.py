@@ -43,7 +43,7 @@ class ReadSettings:
     """How much of a file one answer carries."""
 
     page_bytes: int = setting(
-        8_000, doc="Source per answer when no line range was asked for.", minimum=500, maximum=1_000_000
+        6_500, doc="Source per answer when no line range was asked for.", minimum=500, maximum=1_000_000
     )
     range_bytes: int = setting(
         40_000, doc="Source per answer when line ranges were asked for.", minimum=500, maximum=1_000_000
@@ -78,8 +78,8 @@ def load_workspace_settings(
     return load_settings(
         Settings,
         (
-            FileSource(places.user.config_file, "global"),
-            FileSource(places.config_file, "repository"),
+            FileSource(places.user.config_file, str(places.user.config_file)),
+            FileSource(places.config_file, ".codeplane/config.yaml"),
             EnvironmentSource(os.environ if environ is None else environ),
             OverrideSource(tuple(overrides)),
         ),

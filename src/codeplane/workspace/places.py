@@ -45,6 +45,10 @@ def _runtime_directory() -> Path:
     session_directory = os.environ.get("XDG_RUNTIME_DIR", "")
     if session_directory and os.access(session_directory, os.W_OK):
         return Path(session_directory) / "codeplane"
+    return _temporary_directory()
+
+
+def _temporary_directory() -> Path:
     return Path(tempfile.gettempdir()) / f"codeplane-{os.getuid()}"
 
 
@@ -85,9 +89,9 @@ class Places:
     @property
     def socket(self) -> Path:
         """Return where the socket is bound; the operating system allows only short names."""
-        if len(os.fsencode(self.socket_link)) <= _SOCKET_PATH_LIMIT:
-            return self.socket_link
-        return self.user.runtime / f"{sha256_text(str(self.root))[:16]}.sock"
+        name = f"{sha256_text(str(self.root))[:16]}.sock"
+        candidates = (self.socket_link, self.user.runtime / name, _temporary_directory() / name)
+        return next((path for path in candidates if len(os.fsencode(path)) <= _SOCKET_PATH_LIMIT), candidates[-1])
 
     @property
     def ledger(self) -> Path:

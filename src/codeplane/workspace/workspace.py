@@ -23,11 +23,12 @@ from codeplane.git.repository import (
     read_head,
     tracked_paths,
 )
-from codeplane.index.ignore_rules import IGNORE_FILE, IgnoreRules, default_ignore_text
+from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules, default_ignore_text
 from codeplane.ledger.chain import EventChain, NewEvent, open_ledger_database
 from codeplane.ledger.owners import Ownership
 from codeplane.ledger.policy import AfterPolicy, Allow, PolicySet
 from codeplane.ledger.sessions import SessionRegistry
+from codeplane.store.sqlite import is_disk_full
 from codeplane.workspace.config import Settings, load_workspace_settings
 from codeplane.workspace.places import Places, UserPlaces, places_for, user_places
 
@@ -64,6 +65,7 @@ class Workspace:
         self.clock = clock
         self.ids = ids
         self.events = EventBus()
+        self._compiled_ignore_files = CompiledFiles(repository.root)
         database, damaged = open_ledger_database(places.ledger, clock)
         self.chain = EventChain(database, clock)
         self.sessions = SessionRegistry(database, clock, ids, loaded.values.sessions)
@@ -103,7 +105,7 @@ class Workspace:
 
     def ignore_rules(self) -> IgnoreRules:
         """Return the ignore rules as they are on disk."""
-        return IgnoreRules(self.root, self.tracked)
+        return IgnoreRules(self.root, self.tracked, self._compiled_ignore_files)
 
     def fingerprint(self) -> str:
         """Return a digest of the repository's state: HEAD and the git index."""
@@ -174,7 +176,8 @@ def prepare_private(places: Places) -> bool:
             created = True
     except OSError as error:
         message = f"CodePlane cannot prepare {places.private}: {error.strerror or error}"
-        raise CodePlaneError("PERMISSION_DENIED", message, details={"path": str(places.private)}) from error
+        code = "DISK_FULL" if is_disk_full(error) else "PERMISSION_DENIED"
+        raise CodePlaneError(code, message, details={"path": str(places.private)}) from error
     return created
 
 

@@ -15,7 +15,10 @@ from codeplane.operations.dispatch import dispatch
 from codeplane.operations.run import Door
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import json_option, repo_option, set_option
-from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
+from codeplane.surfaces.server.operator_token import is_operator, operator_token
+from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
+
+TOKEN_VARIABLE = "CODEPLANE_OPERATOR_TOKEN"  # noqa: S105 - the name of a variable.
 
 
 @click.command("call", short_help="Run any operation through the door.")
@@ -45,14 +48,19 @@ def command(
     """
     parsed = _arguments(arguments)
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-        answer = dispatch(Door(workspace, OPERATIONS), operation, parsed, cli_caller(session_id))
+        answer = dispatch(Door(workspace, OPERATIONS), operation, parsed, cli_caller(workspace, session_id))
     sys.stdout.write((json.dumps(answer.envelope(), ensure_ascii=False, indent=2) if as_json else answer.text()) + "\n")
     return FINDINGS if answer.is_error else OK
 
 
-def cli_caller(session_id: str | None = None) -> Caller:
-    """Return who calls from a shell: an agent of unknown session, unless something shows that it is a person."""
-    return Caller(CallerKind.AGENT, "cli", f"cli:{os.getpid()}", "cpl", session_id)
+def cli_caller(workspace: Workspace, session_id: str | None = None) -> Caller:
+    """Return who calls from a shell: an agent of unknown session, unless the operator token shows a person."""
+    given = os.environ.get(TOKEN_VARIABLE)
+    is_person = given is not None and is_operator(
+        f"Bearer {given}", operator_token(workspace.places.user.operator_token)
+    )
+    kind = CallerKind.PERSON if is_person else CallerKind.AGENT
+    return Caller(kind, "cli", f"cli:{os.getpid()}", "cpl", session_id)
 
 
 def _arguments(texts: tuple[str, ...]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import click
 from codeplane.core.errors import CodePlaneError
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import json_option, print_json, repo_option
-from codeplane.surfaces.server.facts import running_server
+from codeplane.surfaces.server.facts import is_served
 from codeplane.workspace.places import Places
 from codeplane.workspace.workspace import locate_places
 
@@ -44,7 +44,7 @@ def command(everything: bool, yes: bool, as_json: bool, start: str) -> int:  # n
     With --all everything in `.codeplane/` goes, after a list of what would be lost. Clearing twice is fine.
     """
     places = locate_places(Path(start))
-    if running_server(places) is not None:
+    if is_served(places):
         raise CodePlaneError("SERVER_ALREADY_RUNNING", "A server runs here.", hint="Stop it first, then clear again.")
     if not everything:
         removed = [name for name in _DERIVED if _remove(places.private / name)]

@@ -101,6 +101,10 @@ def _ledger_file(workspace: Workspace) -> str:
     problems = workspace.chain.database.problems()
     if problems:
         raise CodePlaneError("STORE_CORRUPT", f"ledger.db: {problems[0]}")
+    damaged = sorted(path.name for path in workspace.places.shared.glob("ledger.db.damaged-*[0-9]"))
+    if damaged:
+        hint = "A new chain has started. Keep the file elsewhere or delete it, then this check passes."
+        raise CodePlaneError("STORE_CORRUPT", f"ledger.db was damaged and is kept as {damaged[-1]}.", hint=hint)
     return f"{workspace.chain.last_seq()} rows, repository id {workspace.repo_id}"
 
 

@@ -44,6 +44,17 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; click itself would end with exit code 1 when the reader of a pipe leaves."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader had enough; what is left is not wanted.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            return OK
+        return result
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing them."""
         with formatter.section("Commands"):
@@ -85,10 +96,6 @@ def main(arguments: list[str]) -> int:
         return FAILURE
     except CodePlaneError as error:
         return _show_failure(error, as_json="--json" in arguments)
-    except BrokenPipeError:
-        # The reader of a pipe had enough; what is left is not wanted.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return OK
     return result if isinstance(result, int) else OK
 
 

@@ -13,7 +13,7 @@ from codeplane.core.version import VERSION
 from codeplane.surfaces.cli.main import OK
 from codeplane.surfaces.cli.output import json_option, print_facts, print_json, print_table, repo_option, set_option
 from codeplane.surfaces.server.client import get_json
-from codeplane.surfaces.server.facts import running_server
+from codeplane.surfaces.server.facts import is_served, read_facts
 from codeplane.workspace.config import load_workspace_settings
 from codeplane.workspace.places import Places
 from codeplane.workspace.workspace import WorkspaceRequest, locate_places, open_workspace
@@ -45,12 +45,13 @@ def command(verbose: bool, follow: bool, as_json: bool, start: str, overrides: t
 def collect_status(places: Places, overrides: tuple[str, ...]) -> dict[str, Any]:
     """Return the whole status as one document."""
     loaded = load_workspace_settings(places, overrides)
-    facts = running_server(places)
+    served = is_served(places)
+    facts = read_facts(places) if served else None
     document: dict[str, Any] = {
         "version": VERSION,
         "repo_root": str(places.root),
         "initialised": places.ledger.exists(),
-        "server": {"running": facts is not None},
+        "server": {"running": served},
         "index": {"status": "not available yet", "path": None, "size": None, "commit": None},
         "paths": {
             "private": str(places.private),
@@ -99,7 +100,9 @@ def _plain(value: Any) -> Any:
 
 def _print_status(document: dict[str, Any], places: Places, *, verbose: bool) -> None:
     server = document["server"]
-    running = f"running at {server['url']} (pid {server['pid']})" if server["running"] else "not running (`cpl up`)"
+    running = "not running (`cpl up`)"
+    if server["running"]:
+        running = f"running at {server['url']} (pid {server['pid']})" if "url" in server else "running, address unknown"
     error = document.get("last_error")
     print_facts(
         [

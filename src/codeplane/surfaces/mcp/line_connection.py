@@ -32,6 +32,11 @@ async def serve_lines(server: Server[Any], reader: asyncio.StreamReader, writer:
         tasks.cancel_scope.cancel()
 
 
+async def refuse_lines(report: ErrorReport, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer every request with the reason why this client is not served, so that it can show it, until it leaves."""
+    await _LineConnection(reader, writer).refuse_all(report)
+
+
 class _LineConnection:
     """Moves messages between lines and the SDK's streams.
 
@@ -55,6 +60,15 @@ class _LineConnection:
                     await self._pass_on(line, to_server)
             await self._wait_for_answers()
 
+    async def refuse_all(self, report: ErrorReport) -> None:
+        async for line in self._lines():
+            try:
+                document = json.loads(line) if isinstance(line, bytes) else None
+            except (ValueError, RecursionError):
+                document = None
+            if isinstance(document, dict) and "method" in document and "id" in document:
+                await self._refuse(document["id"], types.INVALID_REQUEST, report)
+
     async def _pass_on(self, line: bytes, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
         try:
             message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -63,7 +77,21 @@ class _LineConnection:
             return
         if isinstance(message, types.JSONRPCRequest):
             self.unanswered.add(message.id)
+        elif isinstance(message, types.JSONRPCNotification):
+            if _has_id(line):
+                # An id of a wrong type: the message wants an answer, but none that could be told from others.
+                report = ErrorReport("INVALID_FORMAT", "The id of a request is a text or a whole number.", _SHAPE)
+                await self._refuse(None, types.INVALID_REQUEST, report)
+                return
+            self._forget_cancelled(message)
         await to_server.send(SessionMessage(message))
+
+    def _forget_cancelled(self, message: types.JSONRPCNotification) -> None:
+        """A cancelled request gets no answer, so nobody has to wait for one."""
+        if message.method == "notifications/cancelled":
+            request_id = (message.params or {}).get("requestId")
+            if isinstance(request_id, str | int):
+                self.unanswered.discard(request_id)
 
     async def pump_out(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
         try:
@@ -125,7 +153,7 @@ class _LineConnection:
         report = ErrorReport("INVALID_FORMAT", "The line is not a JSON-RPC 2.0 message.", _SHAPE)
         await self._refuse(valid_id, types.INVALID_REQUEST, report)
 
-    async def _refuse(self, request_id: str | int | None, code: int, report: ErrorReport) -> None:
+    async def _refuse(self, request_id: object, code: int, report: ErrorReport) -> None:
         error = {"code": code, "message": report.message, "data": report.as_dict()}
         document = {"jsonrpc": "2.0", "id": request_id, "error": error}
         await self._write(json.dumps(document).encode("utf-8") + b"\n")
@@ -134,6 +162,10 @@ class _LineConnection:
         async with self._write_lock:
             self._writer.write(data)
             await self._writer.drain()
+
+
+def _has_id(line: bytes) -> bool:
+    return b'"id"' in line and json.loads(line).get("id") is not None
 
 
 _SHAPE = 'Send one object per line: {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'

@@ -29,6 +29,7 @@ class EmbeddedServer:
         self._logging = logging
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started = threading.Event()
+        self._failure: CodePlaneError | None = None
         self._thread = threading.Thread(target=self._run, name="codeplane-server", daemon=True)
 
     def start(self) -> None:
@@ -36,6 +37,8 @@ class EmbeddedServer:
         self._thread.start()
         if not self._started.wait(_START_SECONDS):
             raise CodePlaneError("SERVER_UNREACHABLE", "The server did not start in time.")
+        if self._failure is not None:
+            raise self._failure
 
     def stop(self) -> None:
         """Stop serving, with the grace period for calls in flight."""
@@ -47,6 +50,8 @@ class EmbeddedServer:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
+        except CodePlaneError as error:
+            self._failure = error
         finally:
             close_host(self._host)
             self._started.set()

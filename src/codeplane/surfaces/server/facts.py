@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -53,20 +54,25 @@ def _replace(path: Path, text: str) -> None:
 
 
 def remove_facts(places: Places) -> None:
-    """Take the address back."""
+    """Take the address back; what cannot be removed is no reason to keep the server role."""
     for path in (places.port_file, places.server_facts, places.socket_link, places.socket):
-        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.unlink()
+
+
+def is_served(places: Places) -> bool:
+    """Tell whether some process has the server role, also while it has not said yet (or no longer says) who it is."""
+    if not places.server_lock.exists():
+        return False
+    lock = try_server_lock(places)
+    if lock is not None:
+        lock.release()
+    return lock is None
 
 
 def running_server(places: Places) -> ServerFacts | None:
     """Return the facts of the server that runs now, or None; files of a dead one do not count."""
-    if not places.server_lock.exists():
-        return None
-    lock = try_server_lock(places)
-    if lock is not None:
-        lock.release()
-        return None
-    return read_facts(places)
+    return read_facts(places) if is_served(places) else None
 
 
 def read_facts(places: Places) -> ServerFacts | None:

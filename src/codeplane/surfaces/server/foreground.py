@@ -2,14 +2,20 @@
 
 import asyncio
 import signal
+import time
 from collections.abc import Callable
 
+from codeplane.core.errors import CodePlaneError
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.run import Door
+from codeplane.surfaces.server.client import get_json
 from codeplane.surfaces.server.facts import ServerFacts, read_facts, try_server_lock
 from codeplane.surfaces.server.host import HostRequest, ServerHost, build_host, close_host
 from codeplane.surfaces.server.logging_setup import start_server_logging
+from codeplane.workspace.places import Places
 from codeplane.workspace.workspace import Workspace
+
+_OTHER_SECONDS = 5.0
 
 
 def serve_in_foreground(workspace: Workspace, announce: Callable[[ServerFacts], None]) -> ServerFacts | None:
@@ -20,9 +26,8 @@ def serve_in_foreground(workspace: Workspace, announce: Callable[[ServerFacts], 
     """
     lock = try_server_lock(workspace.places)
     if lock is None:
-        facts = read_facts(workspace.places)
         workspace.close()
-        return facts or ServerFacts(0, 0, 0, "", "starting", "")
+        return _facts_of_the_other(workspace.places)
     with start_server_logging(workspace, to_terminal=True):
         try:
             host = build_host(HostRequest(workspace, Door(workspace, OPERATIONS), lock, "up"))
@@ -35,6 +40,26 @@ def serve_in_foreground(workspace: Workspace, announce: Callable[[ServerFacts], 
         finally:
             close_host(host)
     return None
+
+
+def _facts_of_the_other(places: Places) -> ServerFacts:
+    """Return the facts of the server that runs, giving one that is just starting the time to tell them."""
+    facts: ServerFacts | None = None
+    deadline = time.monotonic() + _OTHER_SECONDS
+    while time.monotonic() < deadline:
+        facts = read_facts(places)
+        # Facts that nobody answers for were left by a server that died before.
+        if facts is not None and _is_answered(facts):
+            return facts
+        time.sleep(0.05)
+    return facts or ServerFacts(0, 0, 0, "", "starting", "")
+
+
+def _is_answered(facts: ServerFacts) -> bool:
+    try:
+        return bool(get_json(facts, "/health").get("pid") == facts.pid)
+    except CodePlaneError:
+        return False
 
 
 async def _serve(host: ServerHost, announce: Callable[[ServerFacts], None]) -> None:

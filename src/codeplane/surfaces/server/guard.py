@@ -1,13 +1,16 @@
 """The outermost HTTP layer: loopback names only, no foreign origins, and the header that names the repository."""
 
 import json
+import os
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from codeplane.core.errors import ErrorReport
+from codeplane.core.logs import fields, get_logger
 
+_log = get_logger(__name__)
 REPO_HEADER = b"x-codeplane-repo"
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 
@@ -28,10 +31,13 @@ class Guard:
         send_with_header = self._with_header(send)
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
         report = self._objection(headers.get(b"host", ""), headers.get(b"origin"))
-        if report is None:
-            await self.app(scope, receive, send_with_header)
-        else:
+        if report is not None:
             await _send_error(send_with_header, 403, report)
+            return
+        try:
+            await self.app(scope, receive, send_with_header)
+        except Exception:  # noqa: BLE001 - the outermost layer; the application has answered with INTERNAL_ERROR.
+            _log.exception("a request failed", extra=fields(path=scope["path"][:200]))
 
     def _objection(self, host: str, origin: str | None) -> ErrorReport | None:
         hosts = {f"{name}:{self.port}" for name in _NAMES}
@@ -42,15 +48,20 @@ class Guard:
         return None
 
     def _with_header(self, send: Send) -> Send:
-        # Header values are Latin-1; a path with other characters travels percent-encoded.
-        value = self.root if self.root.isascii() else quote(self.root)
+        header = repo_header(self.root)
 
         async def send_with_header(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", []), (REPO_HEADER, value.encode("ascii"))]}
+                message = {**message, "headers": [*message.get("headers", []), header]}
             await send(message)
 
         return send_with_header
+
+
+def repo_header(root: str) -> tuple[bytes, bytes]:
+    """Return the header that names the repository; a path that no header can carry travels percent-encoded."""
+    is_plain = root.isascii() and root.isprintable()
+    return REPO_HEADER, (root if is_plain else quote(os.fsencode(root))).encode("ascii")
 
 
 async def _send_error(send: Send, status: int, report: ErrorReport) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qs
 
 import anyio
 import anyio.to_thread
@@ -16,7 +17,7 @@ from filelock import FileLock
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from codeplane.core.clock import iso_from_ms
 from codeplane.core.errors import CodePlaneError, ErrorReport
@@ -29,10 +30,11 @@ from codeplane.operations.run import Door
 from codeplane.surfaces.mcp.binding import CallRunner, InFlight, RequestContext, build_server
 from codeplane.surfaces.server.facts import ServerFacts, remove_facts, write_facts
 from codeplane.surfaces.server.guard import Guard
+from codeplane.surfaces.server.http_protocol import http_protocol
 from codeplane.surfaces.server.metrics import Metrics
 from codeplane.surfaces.server.operator_token import operator_token
-from codeplane.surfaces.server.rest import not_found, refused, routes, wrong_method
-from codeplane.surfaces.server.unix_socket import serve_unix_socket
+from codeplane.surfaces.server.rest import broken, not_found, refused, routes, wrong_method
+from codeplane.surfaces.server.unix_socket import bind_unix_socket, serve_unix_socket
 from codeplane.workspace.workspace import Workspace
 
 _log = get_logger(__name__)
@@ -61,6 +63,7 @@ class ServerHost:
     is_stopping: bool = False
     last_error: dict[str, Any] | None = None
     in_flight: InFlight = field(default_factory=InFlight)
+    exchanges: InFlight = field(default_factory=InFlight)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _rows_changed: asyncio.Event = field(default_factory=asyncio.Event)
     _limiter: anyio.CapacityLimiter | None = None
@@ -87,9 +90,11 @@ class ServerHost:
         `http_first=False` opens the Unix socket before the HTTP side is imported and bound to it, for a quick start.
         """
         http = self._http_server()
+        # Before the tasks: a failure here is one clean error, not a group of them.
+        local_listener = bind_unix_socket(self.workspace.places)
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
-            await tasks.start(serve_unix_socket, self)
+            await tasks.start(serve_unix_socket, self, local_listener)
             if not http_first:
                 started()
             await self._manager("core")
@@ -114,9 +119,10 @@ class ServerHost:
         grace = self.workspace.settings.server.shutdown_grace_seconds
         with anyio.move_on_after(grace):
             await self.in_flight.wait_until_idle()
+            await self.exchanges.wait_until_idle()
         if self.in_flight.count:
             _log.warning("calls were cut off at shutdown", extra=fields(calls=self.in_flight.count))
-        # One turn of the loop lets answers and the shutdown event reach their sockets.
+        # A few turns of the loop let the last answers reach the local clients.
         await anyio.sleep(0.05)
         http.should_exit = True
         http.force_exit = True
@@ -175,11 +181,12 @@ class ServerHost:
     def _http_server(self) -> "_HttpServer":
         app = Starlette(
             routes=[Route("/mcp", endpoint=_McpEndpoint(self)), *routes(self)],
-            exception_handlers={404: not_found, 405: wrong_method, CodePlaneError: refused},
+            exception_handlers={404: not_found, 405: wrong_method, 500: broken, CodePlaneError: refused},
         )
-        guarded = Guard(app, self.facts.port, str(self.workspace.root))
+        root = str(self.workspace.root)
         config = uvicorn.Config(
-            guarded,
+            Guard(_CountedExchanges(app, self.exchanges), self.facts.port, root),
+            http=http_protocol(root),
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -258,12 +265,18 @@ async def _keep_running(
 
 
 def _http_connection(context: RequestContext) -> str:
-    """Name the HTTP client's connection: its protocol session, else, without one, the client's own name."""
-    session_id = context.request.headers.get("mcp-session-id") if context.request is not None else None
+    """Name the HTTP client's connection: its protocol session, else its TCP connection.
+
+    Newer protocol versions have no session. Two agents must never share one of ours by accident, so a client that
+    opens a new connection gets a new session unless it sends the session_id it was given.
+    """
+    request = context.request
+    if request is None:
+        return f"http:{context.session.protocol_version}:unknown"
+    session_id = request.headers.get("mcp-session-id")
     if session_id:
         return f"http:{session_id}"
-    client = context.session.client_params.client_info if context.session.client_params else None
-    return f"http:{client.name}/{client.version}" if client else "http:unknown"
+    return f"http:{request.client.host}:{request.client.port}" if request.client else "http:unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,11 +286,25 @@ class _McpEndpoint:
     host: ServerHost
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        query = dict(
-            pair.split("=", 1) for pair in scope.get("query_string", b"").decode("latin-1").split("&") if "=" in pair
-        )
-        profile = query.get("profile", "").replace("%2C", ",").replace("%2c", ",")
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        profile = query.get("profile", [""])[-1]
         await self.host.handle_mcp(scope, receive, send, profile or self.host.workspace.settings.mcp.profile)
+
+
+@dataclass(frozen=True, slots=True)
+class _CountedExchanges:
+    """Counts requests until their last byte is handed over, so that a stopping server can wait for them."""
+
+    app: ASGIApp
+    exchanges: InFlight
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # A client's listening stream at /mcp has no end of its own; nothing is lost by cutting it.
+        if scope["type"] != "http" or (scope["path"] == "/mcp" and scope["method"] == "GET"):
+            await self.app(scope, receive, send)
+            return
+        with self.exchanges:
+            await self.app(scope, receive, send)
 
 
 class _HttpServer(uvicorn.Server):
@@ -307,6 +334,8 @@ def build_host(request: HostRequest) -> ServerHost:
     """
     workspace = request.workspace
     head = workspace.head()
+    for problem in workspace.chain.database.problems():
+        _log.error("the ledger's file has a problem", extra=fields(problem=problem))
     recovered = recover_interrupted(workspace, request.door.operations)
     profile_for(workspace.settings.mcp.profile, request.door.operations)
     token = operator_token(workspace.places.user.operator_token)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from codeplane.surfaces.server.host import ServerHost
 
 _MAX_BODY = 16 * 1024 * 1024
+_LARGEST_NUMBER = 2**53
 _STATUS_OF = {Outcome.FINISHED: 200, Outcome.FAILED: 422, Outcome.DENIED: 403, Outcome.HELD: 202}
 
 
@@ -60,6 +61,11 @@ async def refused(_request: Request, error: Exception) -> Response:
     """Answer a request that CodePlane refuses with an error from the registry."""
     report = error.report() if isinstance(error, CodePlaneError) else ErrorReport("INTERNAL_ERROR", "Unexpected.")
     return error_response(400, report)
+
+
+async def broken(_request: Request, _error: Exception) -> Response:
+    """Answer a request that met a bug; the guard around the application logs it."""
+    return error_response(500, ErrorReport("INTERNAL_ERROR", "The server met an unexpected problem."))
 
 
 class _Rest:
@@ -107,10 +113,8 @@ class _Rest:
 
     async def stream_events(self, request: Request) -> Response:
         last = request.headers.get("last-event-id") or request.query_params.get("last_event_id")
-        if last is not None and not last.isdigit():
-            raise CodePlaneError("INVALID_ARGUMENTS", "Last-Event-ID is the number of an event.")
+        start = _number(last, "Last-Event-ID", 0, _LARGEST_NUMBER)
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        start = int(last) if last is not None else None
         return StreamingResponse(self._events(start), media_type="text/event-stream", headers=headers)
 
     async def _events(self, start: int | None) -> AsyncIterator[bytes]:
@@ -164,7 +168,7 @@ def _filter_of(request: Request) -> RowFilter:
         session=query.get("session"),
         since_ms=_time(query.get("since"), "since"),
         until_ms=_time(query.get("until"), "until"),
-        before_seq=_number(query.get("cursor"), "cursor", 1, 2**53),
+        before_seq=_number(query.get("cursor"), "cursor", 1, _LARGEST_NUMBER),
         limit=_number(query.get("limit"), "limit", 1, 500) or 50,
     )
 
@@ -182,7 +186,9 @@ def _time(text: str | None, name: str) -> int | None:
 def _number(text: str | None, name: str, minimum: int, maximum: int) -> int | None:
     if text is None:
         return None
-    if not text.isdigit() or not minimum <= int(text) <= maximum:
+    # `isdigit` alone also accepts superscripts, and `int` refuses thousands of digits.
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(maximum))
+    if not is_number or not minimum <= int(text) <= maximum:
         raise CodePlaneError("INVALID_ARGUMENTS", f"{name} is a whole number from {minimum} to {maximum}.")
     return int(text)
 

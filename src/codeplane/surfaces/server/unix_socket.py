@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio.abc import TaskStatus
 
-from codeplane.core.errors import CodePlaneError, ErrorReport
+from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import fields, get_logger
 from codeplane.operations.profiles import profile_for
 from codeplane.surfaces.mcp.binding import build_server
-from codeplane.surfaces.mcp.line_connection import serve_lines
+from codeplane.surfaces.mcp.line_connection import refuse_lines, serve_lines
+from codeplane.workspace.places import Places
 
 if TYPE_CHECKING:
     from codeplane.surfaces.server.host import ServerHost
@@ -30,20 +31,43 @@ _HELLO_LIMIT = 4096
 _HELLO_SECONDS = 10.0
 
 
-async def serve_unix_socket(host: "ServerHost", *, task_status: TaskStatus[None]) -> None:
-    """Accept local clients until cancelled."""
-    places = host.workspace.places
+def bind_unix_socket(places: Places) -> socket.socket:
+    """Return the socket for local clients, bound where they look for it; only the owner may use it.
+
+    Raises:
+        CodePlaneError: PERMISSION_DENIED, or SERVER_UNREACHABLE when the place is not good for a socket.
+    """
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _bind(listener, places)
+    except OSError as error:
+        listener.close()
+        message = f"The socket {places.socket} cannot be used: {error.strerror or error}."
+        hint = "Let XDG_RUNTIME_DIR name a short path that you can write to, then start again."
+        raise CodePlaneError("SERVER_UNREACHABLE", message, hint=hint) from error
+    except CodePlaneError:
+        listener.close()
+        raise
+    return listener
+
+
+def _bind(listener: socket.socket, places: Places) -> None:
     for path in {places.socket, places.socket_link}:
         # Only the holder of the server lock comes here, so a socket that is there belongs to nobody.
         path.unlink(missing_ok=True)
     places.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if places.socket.parent.stat().st_uid != os.getuid():
         raise CodePlaneError("PERMISSION_DENIED", f"{places.socket.parent} belongs to another user.")
-    connections = _Connections(host)
-    server = await asyncio.start_unix_server(connections.accept, path=str(places.socket))
+    listener.bind(os.fsencode(places.socket))
     places.socket.chmod(0o600)
     if places.socket != places.socket_link:
         places.socket_link.symlink_to(places.socket)
+
+
+async def serve_unix_socket(host: "ServerHost", listener: socket.socket, *, task_status: TaskStatus[None]) -> None:
+    """Accept local clients until cancelled."""
+    connections = _Connections(host)
+    server = await asyncio.start_unix_server(connections.accept, sock=listener)
     async with server:
         task_status.started()
         try:
@@ -91,7 +115,8 @@ class _Connections:
             wanted = str(hello.get("profile") or self._host.workspace.settings.mcp.profile)
             profile = profile_for(wanted, self._host.door.operations)
         except CodePlaneError as error:
-            await _refuse(writer, error.report())
+            _log.warning("a local client was refused", extra=fields(error=error.code))
+            await refuse_lines(error.report(), reader, writer)
             return
         server = build_server(self._host.runner, profile, "mcp-stdio", lambda _context: name)
         try:
@@ -105,21 +130,14 @@ class _Connections:
 
 
 async def _hello(reader: asyncio.StreamReader) -> dict[str, Any]:
-    line = await reader.readline()
     try:
-        document = json.loads(line[:_HELLO_LIMIT])
-    except ValueError:
+        # A line beyond the reader's own limit is a ValueError too.
+        document = json.loads((await reader.readline())[:_HELLO_LIMIT])
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or document.get("codeplane") != 1 or document.get("speak") != "mcp":
         raise CodePlaneError("INVALID_FORMAT", "The first line must be the hello of a CodePlane client.")
     return document
-
-
-async def _refuse(writer: asyncio.StreamWriter, report: ErrorReport) -> None:
-    error = {"code": -32600, "message": report.message, "data": report.as_dict()}
-    writer.write(json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode("utf-8") + b"\n")
-    await writer.drain()
-    _log.warning("a local client was refused", extra=fields(error=report.error))
 
 
 def _is_same_user(peer: socket.socket) -> bool:

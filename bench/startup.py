@@ -1,0 +1,149 @@
+"""How long the short-lived commands take, as ratios to floors measured in the same run.
+
+    python bench/startup.py [--rounds N]
+
+Each figure is the median of N runs, alternating with its floor so that both see the same machine.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+BRIDGE = Path(__file__).resolve().parent.parent / "src" / "codeplane" / "surfaces" / "bridge.py"
+SDK_SERVER = """
+import asyncio
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+async def list_tools(context, params):
+    tools = [types.Tool(name=f"t{i}", description="A tool.", input_schema={"type": "object"}) for i in range(3)]
+    return types.ListToolsResult(tools=tools)
+async def main():
+    server = Server("bare", version="1", on_list_tools=list_tools)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+asyncio.run(main())
+"""
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}},
+}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+
+
+def timed(action: Callable[[], None]) -> float:
+    """Return the seconds one run takes."""
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def handshake(argv: list[str], directory: Path) -> float:
+    """Return the seconds from starting the program to the answer of tools/list."""
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        argv, cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write((json.dumps(INITIALIZE) + "\n").encode())
+    process.stdin.flush()
+    answer = json.loads(process.stdout.readline())
+    assert "result" in answer, answer
+    process.stdin.write((json.dumps(INITIALIZED) + "\n" + json.dumps(LIST) + "\n").encode())
+    process.stdin.flush()
+    answer = json.loads(process.stdout.readline())
+    assert answer["result"]["tools"], answer
+    elapsed = time.perf_counter() - started
+    process.stdin.close()
+    process.wait(timeout=30)
+    return elapsed
+
+
+def run(argv: list[str], directory: Path) -> Callable[[], None]:
+    """Return an action that runs a command to its end."""
+
+    def action() -> None:
+        subprocess.run(argv, cwd=directory, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    return action
+
+
+def compare(rounds: int, ours: Callable[[], float], floor: Callable[[], float]) -> tuple[float, float]:
+    """Return the medians of both, measured in turns."""
+    ours()
+    floor()
+    pairs = [(ours(), floor()) for _ in range(rounds)]
+    return statistics.median(p[0] for p in pairs), statistics.median(p[1] for p in pairs)
+
+
+def report(name: str, medians: tuple[float, float], floor_name: str, goal: float) -> None:
+    """Print one ratio."""
+    ours, floor = medians
+    print(
+        f"{name}: {ours / floor:.2f} x {floor_name}   (goal <= {goal} x; {ours * 1000:.1f} ms / {floor * 1000:.1f} ms)"
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--rounds", type=int, default=15)
+    rounds = parser.parse_args().rounds
+    python = sys.executable
+    with tempfile.TemporaryDirectory() as text:
+        directory = Path(text).resolve()
+        os.environ.update({"XDG_STATE_HOME": str(directory / "state"), "XDG_CONFIG_HOME": str(directory / "config")})
+        repository = directory / "repository"
+        repository.mkdir()
+        run(["git", "init", "-q"], repository)()
+        bare = ["-I", "-S", "-c", "pass"]
+        measure_with_server(rounds, python, bare, repository)
+        measure_without_server(rounds, python, repository)
+        medians = compare(
+            rounds,
+            lambda: timed(run([str(BIN / "cpl"), "--help"], repository)),
+            lambda: timed(run([python, "-c", "pass"], repository)),
+        )
+        report("cpl --help", medians, "python -c pass", 6)
+
+
+def measure_with_server(rounds: int, python: str, bare: list[str], repository: Path) -> None:
+    """Print the bridge's ratios while a server runs."""
+    server = subprocess.Popen([str(BIN / "cpl"), "up", "--json"], cwd=repository, stdout=subprocess.PIPE)
+    try:
+        assert server.stdout is not None
+        server.stdout.readline()
+        floor = lambda: timed(run([python, *bare], repository))  # noqa: E731 - used twice below.
+        medians = compare(rounds, lambda: handshake([python, "-I", "-S", str(BRIDGE)], repository), floor)
+        report("cpl mcp, installed form (python -I -S bridge.py)", medians, "python -I -S -c pass", 4)
+        medians = compare(rounds, lambda: handshake([str(BIN / "cpl"), "mcp"], repository), floor)
+        report("cpl mcp, console script", medians, "python -I -S -c pass", 4)
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def measure_without_server(rounds: int, python: str, repository: Path) -> None:
+    """Print the ratio of becoming the server against a bare SDK server."""
+    medians = compare(
+        max(5, rounds // 2),
+        lambda: handshake([python, "-I", "-S", str(BRIDGE)], repository),
+        lambda: handshake([python, "-c", SDK_SERVER], repository),
+    )
+    report("cpl mcp without a server", medians, "bare SDK server", 1.3)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""A workspace and its door, opened for a test, and short ways to call."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from codeplane.core.clock import ManualClock
+from codeplane.core.ids import CountingIds, IdSource
+from codeplane.ledger.callers import Caller, CallerKind
+from codeplane.operations.answer import Answer
+from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.dispatch import dispatch
+from codeplane.operations.operation import AnyOperation
+from codeplane.operations.run import Door
+from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
+
+
+def caller(connection: str = "c1", session_id: str | None = None) -> Caller:
+    """Return an agent on a connection."""
+    return Caller(CallerKind.AGENT, "test", connection, "pytest", session_id)
+
+
+def open_test_workspace(
+    root: Path, *, clock: ManualClock | None = None, ids: IdSource | None = None, overrides: tuple[str, ...] = ()
+) -> Workspace:
+    """Open a workspace whose time and ids the test decides."""
+    request = WorkspaceRequest(root, overrides, clock or ManualClock(), ids or CountingIds())
+    return open_workspace(request)
+
+
+def call(door: Door, name: str, arguments: Mapping[str, Any] | None = None, connection: str = "c1") -> Answer:
+    """Call an operation by name, as a surface does."""
+    return dispatch(door, name, arguments or {}, caller(connection))
+
+
+def result_of(answer: Answer) -> dict[str, Any]:
+    """Return the result of a call that succeeded."""
+    assert answer.error is None, answer.error
+    result: dict[str, Any] = answer.envelope()["result"]
+    return result
+
+
+def error_of(answer: Answer) -> str:
+    """Return the code of a call that failed."""
+    assert answer.error is not None, answer.result
+    return answer.error.error
+
+
+def door_with(workspace: Workspace, *operations: AnyOperation) -> Door:
+    """Return a door with the catalog and some operations of the test's own."""
+    return Door(workspace, {**OPERATIONS, **{operation.name: operation for operation in operations}})
