@@ -217,3 +217,12 @@ def test_processes_writing_in_parallel_lose_nothing(tmp_path: Path) -> None:
     texts = _texts(database)
     assert [texts.count(name) for name in ("a", "b", "c")] == [100, 100, 100]
     database.close()
+
+
+def test_writing_into_a_file_that_was_deleted_is_refused(tmp_path: Path) -> None:
+    database = Database(tmp_path / "x.db", Schema("x", ("CREATE TABLE t (a);",)), durable=False)
+    (tmp_path / "x.db").unlink()
+    with pytest.raises(CodePlaneError) as caught, database.write() as connection:
+        connection.execute("INSERT INTO t VALUES (1)")
+    database.close()
+    assert caught.value.code == "DATABASE_UNAVAILABLE"

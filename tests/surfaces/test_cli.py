@@ -135,8 +135,8 @@ def test_status_shows_each_setting_with_where_it_came_from(sandbox: Sandbox, sam
     found = _settings(sandbox, sample_repo, "--set", "server.port=12345", CODEPLANE__SERVER__WORKER_THREADS="3")
 
     assert found["sessions.idle_timeout_minutes"] == {"value": 30, "from": "default"}
-    assert (found["mcp.profile"]["value"], "global" in found["mcp.profile"]["from"]) == ("full", True)
-    assert (found["reads.page_bytes"]["value"], ":2" in found["reads.page_bytes"]["from"]) == (900, True)
+    assert found["mcp.profile"] == {"value": "full", "from": f"{sandbox.global_config}:2"}
+    assert found["reads.page_bytes"] == {"value": 900, "from": ".codeplane/config.yaml:2"}
     assert found["server.worker_threads"] == {"value": 3, "from": "CODEPLANE__SERVER__WORKER_THREADS"}
     assert found["server.port"] == {"value": 12345, "from": "--set"}
 
