@@ -33,7 +33,8 @@ from codeplane.core.logs import (
     get_logger,
     tail_lines,
 )
-from codeplane.core.settings import EnvironmentSource, FileSource, OverrideSource, load_settings, setting_rows
+from codeplane.core.setting_sources import EnvironmentSource, FileSource, OverrideSource
+from codeplane.core.settings import load_settings, setting_rows
 
 log = get_logger("sample")
 
@@ -466,13 +467,16 @@ def test_a_closed_stdout_costs_one_note(monkeypatch: pytest.MonkeyPatch, capsys:
     assert capsys.readouterr().err.count("cannot write the log to stdout") == 1
 
 
-def test_a_closed_stderr_is_borne_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_stderr_is_borne_in_silence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     closed = io.StringIO()
     closed.close()
     monkeypatch.setattr(sys, "stderr", closed)
     with configure_logging(LoggingSettings(), clock=ManualClock(), redact=hide_hunter) as handle:
         log.error("nobody hears this")
     handle.close()
+    assert capsys.readouterr() == ("", "")
 
 
 def test_settings_are_read_as_the_specification_shows(tmp_path: Path) -> None:

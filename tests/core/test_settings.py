@@ -12,18 +12,8 @@ from typing import Any, Literal
 import pytest
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.settings import (
-    MAX_FILE_BYTES,
-    EnvironmentSource,
-    FileSource,
-    Loaded,
-    OverrideSource,
-    Source,
-    load_settings,
-    nested,
-    setting,
-    setting_rows,
-)
+from codeplane.core.setting_sources import MAX_FILE_BYTES, EnvironmentSource, FileSource, OverrideSource, Source
+from codeplane.core.settings import Loaded, load_settings, nested, setting, setting_rows
 
 
 class Mode(Enum):
@@ -426,7 +416,7 @@ def test_a_type_that_cannot_be_loaded_is_a_mistake_of_the_class() -> None:
 def test_yaml_is_not_imported_when_nothing_needs_it() -> None:
     program = (
         "import sys; from pathlib import Path; from dataclasses import dataclass;"
-        "from codeplane.core.settings import *;"
+        "from codeplane.core.settings import *; from codeplane.core.setting_sources import *;"
         "C = dataclass(type('C', (), {'__annotations__': {'port': int}, 'port': 1}));"
         "sources = [FileSource(Path('no such file'), 'f'), EnvironmentSource({'CODEPLANE__PORT': '2'})];"
         "assert load_settings(C, sources).values.port == 2; assert 'yaml' not in sys.modules"

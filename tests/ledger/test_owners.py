@@ -40,6 +40,8 @@ def test_threads_that_claim_together_all_succeed(tmp_path: Path) -> None:
         with ThreadPoolExecutor(8) as pool:
             for future in [pool.submit(claim) for _ in range(8)]:
                 future.result()
+        with Ownership(tmp_path / "owners", "other").inherit(owner.owner) as is_dead:
+            assert not is_dead
         owner.release()
 
 

@@ -1,6 +1,7 @@
 """Sessions: found by connection or by a secret id, closed when idle, counted in bytes read."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -179,3 +180,31 @@ def test_a_reset_starts_the_budget_anew_and_tells_what_was_used() -> None:
     session = _session(77)
     assert session.reset_reads() == 77
     assert session.read_bytes == 0
+
+
+def test_a_lasting_connection_finds_its_session_again_in_the_next_server(
+    database: Database, clock: ManualClock
+) -> None:
+    bridge = replace(caller("bridge:" + "a" * 32), is_lasting=True)
+    before = _registry(database, clock)
+    first = before.find(bridge).session
+    first.spend_read(10, 0)
+    before.save()
+    again = _registry(database, clock).find(bridge)
+    assert (again.session.session_id, again.session.read_bytes, again.is_new) == (first.session_id, 10, False)
+
+
+def test_a_lasting_connection_gets_a_new_session_when_its_old_one_expired(
+    database: Database, clock: ManualClock
+) -> None:
+    bridge = replace(caller("bridge:" + "a" * 32), is_lasting=True)
+    first = _registry(database, clock).find(bridge).session
+    clock.advance(IDLE + 1)
+    assert _registry(database, clock).find(bridge).session.session_id != first.session_id
+
+
+def test_a_connection_that_does_not_last_gets_a_new_session_in_the_next_server(
+    database: Database, clock: ManualClock
+) -> None:
+    first = _registry(database, clock).find(caller("http:127.0.0.1:5000")).session
+    assert _registry(database, clock).find(caller("http:127.0.0.1:5000")).session.session_id != first.session_id

@@ -71,6 +71,19 @@ def test_idle_client_keeps_its_session_when_the_server_is_killed(
         assert (_reads(second), _server_pid(sample_repo)) == (True, second.process.pid)
 
 
+def test_the_session_is_the_same_after_a_take_over(sandbox: Sandbox, sample_repo: Path) -> None:
+    def session_id(peer: StdioPeer) -> str:
+        return str(peer.call("describe")["_meta"]["codeplane/meta"]["session_id"])
+
+    with ExitStack() as stack:
+        first = _start(stack, sandbox, sample_repo)
+        second = _start(stack, sandbox, sample_repo)
+        before = session_id(second)
+        _kill(first)
+
+        assert session_id(second) == before
+
+
 def test_take_over_shows_the_client_no_second_handshake(sandbox: Sandbox, sample_repo: Path) -> None:
     with ExitStack() as stack:
         first = _start(stack, sandbox, sample_repo)

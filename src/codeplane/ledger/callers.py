@@ -17,6 +17,8 @@ class Caller:
 
     `connection` names the transport connection, so that calls without a session id share one session.
     `session_id` is the secret id that the client sent to join or resume a session.
+    `is_lasting` marks a connection whose name is unguessable and outlives the server, as a bridge's does: the next
+    server finds its session by that name.
     """
 
     kind: CallerKind
@@ -24,3 +26,4 @@ class Caller:
     connection: str
     client: str = "unknown"
     session_id: str | None = None
+    is_lasting: bool = False

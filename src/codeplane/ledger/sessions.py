@@ -100,12 +100,12 @@ class SessionRegistry:
                 return FoundSession(_touch(session, now), is_new=False)
             session_of_connection = self._by_connection.get(caller.connection)
             if session_of_connection is None:
-                return FoundSession(self._create(caller, now), is_new=True)
+                return self._find_first(caller, now)
             if self._is_expired(session_of_connection.last_seen_ms, now):
                 self._close(session_of_connection, now)
                 minutes = self.settings.idle_timeout_minutes
                 warning = f"The session was idle for over {minutes} minutes and was closed; this is a new one."
-                return FoundSession(self._create(caller, now), is_new=True, warning=warning)
+                return FoundSession(self._create(caller, now, self._ids.new("sess")), is_new=True, warning=warning)
             return FoundSession(_touch(session_of_connection, now), is_new=False)
 
     def live(self) -> tuple[Session, ...]:
@@ -142,8 +142,23 @@ class SessionRegistry:
     def _is_expired(self, last_seen_ms: int, now: int) -> bool:
         return now - last_seen_ms > self.settings.idle_timeout_minutes * 60_000
 
-    def _create(self, caller: Caller, now: int) -> Session:
-        session_id = self._ids.new("sess")
+    def _find_first(self, caller: Caller, now: int) -> FoundSession:
+        """Return the session of a connection that this process has not seen before."""
+        if not caller.is_lasting:
+            return FoundSession(self._create(caller, now, self._ids.new("sess")), is_new=True)
+        # The id follows from the connection's own secret, so that the next server finds the session again.
+        session_id = f"sess_{sha256_text(f'session of {caller.connection}')[:26]}"
+        try:
+            session = self._resume(session_id, now)
+        except CodePlaneError as error:
+            is_free = error.code == "SESSION_NOT_FOUND"
+            return FoundSession(
+                self._create(caller, now, session_id if is_free else self._ids.new("sess")), is_new=True
+            )
+        self._by_connection[caller.connection] = session
+        return FoundSession(_touch(session, now), is_new=False)
+
+    def _create(self, caller: Caller, now: int, session_id: str) -> Session:
         label = f"s-{sha256_text(session_id)[:10]}"
         session = Session(session_id, label, caller.client, now, now)
         with self._database.write() as connection:

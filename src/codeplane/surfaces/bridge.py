@@ -104,6 +104,8 @@ class _Bridge:
         self._root = _tree_root(options.start)
         self._server: _socket.socket | None = None
         self._embedded: object = None
+        self._failure: object = None
+        self._name = os.urandom(16).hex()
         self._partial_in = b""
         self._partial_out = b""
         self._history: list[bytes] = []
@@ -134,7 +136,9 @@ class _Bridge:
         profile = self._options.profile
         if '"' in profile or "\\" in profile or not profile.isprintable():
             profile = "invalid"
-        self._send(f'{{"codeplane": 1, "speak": "mcp", "profile": "{profile}"}}\n'.encode())
+        # The name stays the same when the server changes: it is how the next one finds this client's session.
+        hello = f'{{"codeplane": 1, "speak": "mcp", "profile": "{profile}", "connection": "{self._name}"}}\n'
+        self._send(hello.encode())
 
     def _send(self, data: bytes) -> None:
         if self._server is not None:
@@ -289,8 +293,9 @@ class _Bridge:
         """No server can run here: say why to every request, so that the client can show it."""
         import json  # noqa: PLC0415 - the session is over anyway.
 
-        report = getattr(self, "_failure", None)
-        document = report.as_dict() if report else {"error": "SERVER_UNREACHABLE", "message": "No server could start."}
+        document: dict[str, object] = {"error": "SERVER_UNREACHABLE", "message": "No server could start."}
+        if self._failure is not None:
+            document = self._failure.as_dict()  # type: ignore[attr-defined]
         sys.stderr.write(f"cpl mcp: {document['message']}\n{document.get('required_action', '')}\n")
         pending = b""
         data = b" "

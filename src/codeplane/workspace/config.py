@@ -5,14 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from codeplane.core.logs import LoggingSettings
-from codeplane.core.settings import (
-    EnvironmentSource,
-    FileSource,
-    Loaded,
-    OverrideSource,
-    load_settings,
-    setting,
-)
+from codeplane.core.setting_sources import EnvironmentSource, FileSource, OverrideSource
+from codeplane.core.settings import Loaded, load_settings, setting
 from codeplane.ledger.sessions import SessionSettings
 from codeplane.workspace.places import Places
 

@@ -40,6 +40,14 @@ ProgressReporter = Callable[[float, float | None, str | None], Coroutine[Any, An
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionName:
+    """What a connection is called, and whether that name is unguessable and outlives this server."""
+
+    text: str
+    is_lasting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CallRunner:
     """Runs door calls in worker threads and counts them, so that a stopping server can wait for them."""
 
@@ -110,7 +118,7 @@ def _progress_from_thread(
 
 
 def build_server(
-    runner: CallRunner, profile: Profile, surface: str, connection: Callable[[RequestContext], str]
+    runner: CallRunner, profile: Profile, surface: str, connection: Callable[[RequestContext], ConnectionName]
 ) -> Server[Any]:
     """Return an SDK server that offers the profile's tools; `connection` names the caller's connection."""
     binding = _Binding(runner, profile, surface, connection)
@@ -133,7 +141,7 @@ class _Binding:
     runner: CallRunner
     profile: Profile
     surface: str
-    connection: Callable[[RequestContext], str]
+    connection: Callable[[RequestContext], ConnectionName]
 
     async def list_tools(
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
@@ -161,7 +169,8 @@ class _Binding:
     def _caller(self, context: RequestContext) -> Caller:
         client = context.session.client_params.client_info if context.session.client_params else None
         name = f"{client.name}/{client.version}" if client else "unknown"
-        return Caller(CallerKind.AGENT, self.surface, self.connection(context), name[:120])
+        connection = self.connection(context)
+        return Caller(CallerKind.AGENT, self.surface, connection.text, name[:120], is_lasting=connection.is_lasting)
 
     async def list_resources(
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None

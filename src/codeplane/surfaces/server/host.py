@@ -27,7 +27,7 @@ from codeplane.ledger.chain import LedgerRow
 from codeplane.operations.profiles import profile_for
 from codeplane.operations.recovery import recover_interrupted
 from codeplane.operations.run import Door
-from codeplane.surfaces.mcp.binding import CallRunner, InFlight, RequestContext, build_server
+from codeplane.surfaces.mcp.binding import CallRunner, ConnectionName, InFlight, RequestContext, build_server
 from codeplane.surfaces.server.facts import ServerFacts, remove_facts, write_facts
 from codeplane.surfaces.server.guard import Guard
 from codeplane.surfaces.server.http_protocol import http_protocol
@@ -264,7 +264,7 @@ async def _keep_running(
         await anyio.sleep_forever()
 
 
-def _http_connection(context: RequestContext) -> str:
+def _http_connection(context: RequestContext) -> ConnectionName:
     """Name the HTTP client's connection: its protocol session, else its TCP connection.
 
     Newer protocol versions have no session. Two agents must never share one of ours by accident, so a client that
@@ -272,11 +272,11 @@ def _http_connection(context: RequestContext) -> str:
     """
     request = context.request
     if request is None:
-        return f"http:{context.session.protocol_version}:unknown"
+        return ConnectionName(f"http:{context.session.protocol_version}:unknown")
     session_id = request.headers.get("mcp-session-id")
     if session_id:
-        return f"http:{session_id}"
-    return f"http:{request.client.host}:{request.client.port}" if request.client else "http:unknown"
+        return ConnectionName(f"http:{session_id}")
+    return ConnectionName(f"http:{request.client.host}:{request.client.port}" if request.client else "http:unknown")
 
 
 @dataclass(frozen=True, slots=True)

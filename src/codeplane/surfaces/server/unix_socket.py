@@ -1,12 +1,14 @@
 """The Unix socket: local clients of the same user, such as the stdio bridge.
 
 A client first sends one line, `{"codeplane": 1, "speak": "mcp", "profile": "core"}`, then speaks MCP in lines.
+A bridge adds `"connection"`, an unguessable name by which the next server finds its session again.
 Approvals are never taken here.
 """
 
 import asyncio
 import json
 import os
+import re
 import socket
 import struct
 from contextlib import suppress
@@ -19,7 +21,7 @@ from anyio.abc import TaskStatus
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import fields, get_logger
 from codeplane.operations.profiles import profile_for
-from codeplane.surfaces.mcp.binding import build_server
+from codeplane.surfaces.mcp.binding import ConnectionName, build_server
 from codeplane.surfaces.mcp.line_connection import refuse_lines, serve_lines
 from codeplane.workspace.places import Places
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 _log = get_logger(__name__)
 _HELLO_LIMIT = 4096
 _HELLO_SECONDS = 10.0
+_LASTING_NAME = re.compile("[0-9a-f]{32}")
 
 
 def bind_unix_socket(places: Places) -> socket.socket:
@@ -109,7 +112,6 @@ class _Connections:
         if not _is_same_user(peer):
             _log.warning("a connection of another user was refused")
             return
-        name = f"unix:{os.getpid()}:{next(self._numbers)}"
         try:
             hello = await asyncio.wait_for(_hello(reader), _HELLO_SECONDS)
             wanted = str(hello.get("profile") or self._host.workspace.settings.mcp.profile)
@@ -118,11 +120,18 @@ class _Connections:
             _log.warning("a local client was refused", extra=fields(error=error.code))
             await refuse_lines(error.report(), reader, writer)
             return
+        name = self._name_of(hello)
         server = build_server(self._host.runner, profile, "mcp-stdio", lambda _context: name)
         try:
             await serve_lines(server, reader, writer)
         finally:
-            await anyio.to_thread.run_sync(self._host.workspace.sessions.forget_connection, name)
+            await anyio.to_thread.run_sync(self._host.workspace.sessions.forget_connection, name.text)
+
+    def _name_of(self, hello: dict[str, Any]) -> ConnectionName:
+        given = hello.get("connection")
+        if isinstance(given, str) and _LASTING_NAME.fullmatch(given):
+            return ConnectionName(f"bridge:{given}", is_lasting=True)
+        return ConnectionName(f"unix:{os.getpid()}:{next(self._numbers)}")
 
     def close(self) -> None:
         for task in self._tasks:
