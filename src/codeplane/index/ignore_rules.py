@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -170,10 +171,13 @@ def _without_trailing_spaces(line: str) -> str:
     return f"{kept} " if kept.endswith("\\") and kept != line else kept
 
 
-_BUILT_IN_RULES = _RuleList(
-    [Rule(line, RuleKind.SECRET, "built-in secrets") for line in SECRET_LINES]
-    + [Rule(line, RuleKind.SOFT, "built-in") for line in PRUNABLE_LINES]
-)
+@cache
+def _built_in_rules() -> _RuleList:
+    """Return the rules that every tree has; compiled on first use, because short commands never look at a path."""
+    return _RuleList(
+        [Rule(line, RuleKind.SECRET, "built-in secrets") for line in SECRET_LINES]
+        + [Rule(line, RuleKind.SOFT, "built-in") for line in PRUNABLE_LINES]
+    )
 
 
 # How many characters of a path come before what the rules of a directory look at, and those rules.
@@ -280,7 +284,7 @@ class IgnoreRules:
             matched = rules.last_match(text[n_before:], kinds, is_directory=is_directory)
             if matched is not None:
                 return matched
-        return _BUILT_IN_RULES.last_match(text, kinds, is_directory=is_directory)
+        return _built_in_rules().last_match(text, kinds, is_directory=is_directory)
 
     def _levels_of(self, directory: str) -> tuple[_Level, ...]:
         """Return the rules in force in a directory, nearest first; most directories have none of their own."""

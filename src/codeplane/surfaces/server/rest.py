@@ -1,7 +1,7 @@
 """The REST addresses for people and monitoring."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
@@ -26,9 +26,9 @@ _LARGEST_NUMBER = 2**53
 _STATUS_OF = {Outcome.FINISHED: 200, Outcome.FAILED: 422, Outcome.DENIED: 403, Outcome.HELD: 202}
 
 
-def routes(host: "ServerHost") -> list[BaseRoute]:
+def routes(host: "ServerHost", metrics_text: Callable[[], bytes]) -> list[BaseRoute]:
     """Return the REST routes of one server."""
-    rest = _Rest(host)
+    rest = _Rest(host, metrics_text)
     return [
         Route("/health", rest.health),
         Route("/ready", rest.ready),
@@ -69,8 +69,9 @@ async def broken(_request: Request, _error: Exception) -> Response:
 
 
 class _Rest:
-    def __init__(self, host: "ServerHost") -> None:
+    def __init__(self, host: "ServerHost", metrics_text: Callable[[], bytes]) -> None:
         self._host = host
+        self._metrics_text = metrics_text
 
     async def health(self, _request: Request) -> Response:
         return JSONResponse({"status": "ok", "version": VERSION, "pid": self._host.facts.pid})
@@ -85,7 +86,7 @@ class _Rest:
         return JSONResponse(await anyio.to_thread.run_sync(self._host.status))
 
     async def metrics(self, _request: Request) -> Response:
-        text = await anyio.to_thread.run_sync(self._host.metrics_text)
+        text = await anyio.to_thread.run_sync(self._metrics_text)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def operations(self, request: Request) -> Response:

@@ -1,0 +1,161 @@
+"""The HTTP side of a server: MCP at `/mcp`, the REST addresses, metrics."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+import anyio
+import uvicorn
+from anyio.abc import TaskGroup, TaskStatus
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.operations.profiles import profile_for
+from codeplane.surfaces.mcp.binding import ConnectionName, InFlight, RequestContext, build_server
+from codeplane.surfaces.server.guard import Guard
+from codeplane.surfaces.server.http_protocol import http_protocol
+from codeplane.surfaces.server.metrics import Metrics
+from codeplane.surfaces.server.rest import broken, not_found, refused, routes, wrong_method
+
+if TYPE_CHECKING:
+    from codeplane.surfaces.server.host import ServerHost
+
+_MAX_BODY = 16 * 1024 * 1024
+
+
+class HttpSide:
+    """What a server offers over HTTP.
+
+    Invariant: the listener was bound by the host, so the address is known before the first request.
+    """
+
+    def __init__(self, host: "ServerHost") -> None:
+        self._host = host
+        self.metrics = Metrics(frozenset(host.door.operations))
+        self._managers: dict[str, StreamableHTTPSessionManager] = {}
+        self._tasks: TaskGroup | None = None
+        self._server = self._http_server()
+
+    async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Answer requests until stopped or cancelled."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            await self._manager("core")
+            task_status.started()
+            await self._server.serve(sockets=[self._host.listener])
+            tasks.cancel_scope.cancel()
+
+    def stop(self) -> None:
+        """End without waiting for connections that stay open."""
+        self._server.should_exit = True
+        self._server.force_exit = True
+
+    def _http_server(self) -> "_HttpServer":
+        app = Starlette(
+            routes=[Route("/mcp", endpoint=_McpEndpoint(self)), *routes(self._host, self.metrics_text)],
+            exception_handlers={404: not_found, 405: wrong_method, 500: broken, CodePlaneError: refused},
+        )
+        root = str(self._host.workspace.root)
+        config = uvicorn.Config(
+            Guard(_CountedExchanges(app, self._host.exchanges), self._host.facts.port, root),
+            http=http_protocol(root),
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        return _HttpServer(config)
+
+    async def _manager(self, profile_name: str) -> StreamableHTTPSessionManager:
+        """Return the HTTP side of one profile, starting it on first use."""
+        profile = profile_for(profile_name, self._host.door.operations)
+        manager = self._managers.get(profile.name)
+        if manager is not None:
+            return manager
+        if len(self._managers) >= 32 or self._tasks is None:
+            raise CodePlaneError("UNKNOWN_PROFILE", "Too many different tool lists are in use.")
+        server = build_server(self._host.runner, profile, "mcp-http", _http_connection)
+        idle = self._host.workspace.settings.sessions.idle_timeout_minutes * 60.0
+        manager = StreamableHTTPSessionManager(server, session_idle_timeout=idle, max_request_body_size=_MAX_BODY)
+        self._managers[profile.name] = manager
+        await self._tasks.start(_keep_running, manager)
+        return manager
+
+    async def handle_mcp(self, scope: Scope, receive: Receive, send: Send, profile_name: str) -> None:
+        """Pass an HTTP request on to the profile it asks for."""
+        manager = await self._manager(profile_name or self._host.workspace.settings.mcp.profile)
+        await manager.handle_request(scope, receive, send)
+
+    def metrics_text(self) -> bytes:
+        """Return the text of `/metrics`."""
+        return self.metrics.text(
+            sessions=len(self._host.workspace.sessions.live()),
+            in_flight=self._host.in_flight.count,
+            rows=self._host.workspace.chain.last_seq(),
+        )
+
+
+async def _keep_running(
+    manager: StreamableHTTPSessionManager, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+) -> None:
+    async with manager.run():
+        task_status.started()
+        await anyio.sleep_forever()
+
+
+def _http_connection(context: RequestContext) -> ConnectionName:
+    """Name the HTTP client's connection: its protocol session, else its TCP connection.
+
+    Newer protocol versions have no session. Two agents must never share one of ours by accident, so a client that
+    opens a new connection gets a new session unless it sends the session_id it was given.
+    """
+    request = context.request
+    if request is None:
+        return ConnectionName(f"http:{context.session.protocol_version}:unknown")
+    session_id = request.headers.get("mcp-session-id")
+    if session_id:
+        return ConnectionName(f"http:{session_id}")
+    return ConnectionName(f"http:{request.client.host}:{request.client.port}" if request.client else "http:unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class _McpEndpoint:
+    """The ASGI end of `/mcp`."""
+
+    http: HttpSide
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        profile = query.get("profile", [""])[-1]
+        await self.http.handle_mcp(scope, receive, send, profile)
+
+
+@dataclass(frozen=True, slots=True)
+class _CountedExchanges:
+    """Counts requests until their last byte is handed over, so that a stopping server can wait for them."""
+
+    app: ASGIApp
+    exchanges: InFlight
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # A client's listening stream at /mcp has no end of its own; nothing is lost by cutting it.
+        if scope["type"] != "http" or (scope["path"] == "/mcp" and scope["method"] == "GET"):
+            await self.app(scope, receive, send)
+            return
+        with self.exchanges:
+            await self.app(scope, receive, send)
+
+
+class _HttpServer(uvicorn.Server):
+    """uvicorn without its signal handlers: the process that hosts the server decides when to stop."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone."""
+        yield
