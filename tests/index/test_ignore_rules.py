@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codeplane.core.paths import RepoPath
@@ -17,6 +17,7 @@ from codeplane.index.ignore_rules import (
     default_ignore_text,
     matcher_for,
 )
+from support.effort import examples
 from support.repositories import git, write
 
 TREE = (
@@ -106,7 +107,7 @@ _LINES = st.builds(
 
 
 @given(lines=st.lists(_LINES, min_size=1, max_size=4))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 def test_any_lines_leave_out_what_git_leaves_out(small_tree: Path, lines: list[str]) -> None:
     paths = tuple(str(path.relative_to(small_tree)) for path in small_tree.rglob("*.py") if path.is_file())
     assert _ignored_by_us(small_tree, lines, paths) == _ignored_by_git(small_tree, lines, paths)

@@ -3,13 +3,14 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codeplane.operations.answer import Outcome
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.run import CallControls, Door
 from support.doors import call, caller, error_of, result_of
+from support.effort import examples
 from support.repositories import write
 
 
@@ -82,7 +83,7 @@ _TREES = st.sets(st.lists(_SEGMENTS, min_size=1, max_size=3).map("/".join), min_
 
 
 @given(names=_TREES, limit=st.integers(1, 6))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40)
 def test_all_pages_together_are_the_whole_listing_without_duplicates(
     door: Door, tmp_path_factory: pytest.TempPathFactory, names: set[str], limit: int
 ) -> None:

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codeplane.core.paths import RepoPath
 from codeplane.index.source_text import Wanted, read_piece
 from codeplane.operations.run import Door
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
+from support.effort import examples
 from support.repositories import write
 
 
@@ -142,7 +143,7 @@ _TEXTS = st.lists(
 
 
 @given(text=_TEXTS, page=st.integers(500, 700))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 def test_all_pages_together_are_the_whole_text_with_correct_line_numbers(door: Door, text: str, page: int) -> None:
     (door.workspace.root / "t.txt").write_bytes(text.encode())
     reads = door.workspace.settings.reads
@@ -167,7 +168,7 @@ def _check_line_numbers(files: list[dict[str, Any]], shown: str) -> None:
 
 
 @given(text=_TEXTS, limit=st.integers(1, 9))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 def test_pieces_of_the_smallest_sizes_still_go_on_and_never_cut_a_character(
     tmp_path: Path, text: str, limit: int
 ) -> None:
@@ -184,7 +185,7 @@ def test_pieces_of_the_smallest_sizes_still_go_on_and_never_cut_a_character(
 
 
 @given(data=st.binary(max_size=60).map(lambda data: data.replace(b"\0", b"\x80")), limit=st.integers(4, 9))
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(80)
 def test_pieces_of_bytes_that_are_no_text_add_up_to_what_one_piece_shows(
     tmp_path: Path, data: bytes, limit: int
 ) -> None:

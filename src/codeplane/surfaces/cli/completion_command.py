@@ -6,11 +6,13 @@ import click
 from click.shell_completion import get_completion_class
 
 from codeplane.surfaces.cli.main import OK, root
+from codeplane.surfaces.cli.output import json_option, print_json
 
 
 @click.command("completion", short_help="Print the completion script for a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def command(shell: str) -> int:
+@json_option
+def command(shell: str, as_json: bool) -> int:  # noqa: FBT001 - click passes flags by name.
     r"""Print the completion script for a shell.
 
     \b
@@ -21,5 +23,9 @@ def command(shell: str) -> int:
     completion = get_completion_class(shell)
     if completion is None:
         raise click.UsageError(f"No completion for {shell}.")
-    sys.stdout.write(completion(root, {}, "cpl", "_CPL_COMPLETE").source() + "\n")
+    script = completion(root, {}, "cpl", "_CPL_COMPLETE").source()
+    if as_json:
+        print_json({"shell": shell, "script": script})
+    else:
+        sys.stdout.write(script + "\n")
     return OK

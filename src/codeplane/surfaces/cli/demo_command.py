@@ -14,6 +14,7 @@ from mcp_types import CallToolResult, TextContent
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.processes import ProcessRequest, run_process
 from codeplane.surfaces.cli.main import OK
+from codeplane.surfaces.cli.output import json_option, print_json
 from codeplane.surfaces.server.embedded import start_embedded
 from codeplane.surfaces.server.facts import read_facts
 from codeplane.workspace.workspace import WorkspaceRequest, ensure_ignore_file, locate_places, open_workspace
@@ -34,23 +35,31 @@ Say = Callable[[str], None]
 
 
 @click.command("demo", short_help="Show CodePlane at work on a sample repository.")
-def command() -> int:
+@json_option
+def command(as_json: bool) -> int:  # noqa: FBT001 - click passes flags by name.
     """Open a sample repository, start the server, drive it with a real MCP client, tell what happened, and end."""
+    story: list[str] = []
+    _play(story.append if as_json else _say)
+    if as_json:
+        print_json({"story": story})
+    return OK
+
+
+def _play(say: Say) -> None:
     with tempfile.TemporaryDirectory(prefix="codeplane-demo-") as directory:
         root = Path(directory).resolve() / "orders"
         _make_sample(root)
-        _say(f"1. A sample repository with {len(_FILES)} files, one of them a secret.")
+        say(f"1. A sample repository with {len(_FILES)} files, one of them a secret.")
         with open_workspace(WorkspaceRequest(root)) as workspace:
             ensure_ignore_file(workspace.places)
         server = start_embedded(str(root), ("logging.level=error",))
         if server is None:
             raise CodePlaneError("SERVER_ALREADY_RUNNING")
         try:
-            asyncio.run(_story(root))
+            asyncio.run(_story(root, say))
         finally:
             server.stop()
-        _tell_ledger(root)
-    return OK
+        _tell_ledger(root, say)
 
 
 def _say(text: str) -> None:
@@ -70,27 +79,27 @@ def _make_sample(root: Path) -> None:
             raise CodePlaneError("GIT_FAILED", f"git {arguments[0]} failed: {result.stderr_text.strip()}")
 
 
-async def _story(root: Path) -> None:
+async def _story(root: Path, say: Say) -> None:
     facts = None
     while facts is None:
         await asyncio.sleep(0.02)
         facts = read_facts(locate_places(root))
-    _say(f"2. The server runs on {facts.url}. An agent connects over HTTP:")
+    say(f"2. The server runs on {facts.url}. An agent connects over HTTP:")
     async with Client(f"{facts.url}/mcp") as agent:
         tools = (await agent.list_tools()).tools
-        _say(f"   it is offered {len(tools)} tools: {', '.join(tool.name for tool in tools)}")
-        await _show(agent, "describe", {})
-        await _show(agent, "read_source", {"targets": "src/orders/totals.py:4-6"})
-        await _show(agent, "call", {"operation": "list_files", "arguments": {"pattern": "*"}})
-        await _show(agent, "read_source", {"targets": ".env"})
-        await _show(agent, "read_source", {"targts": "README.md"})
-    _say("3. A second agent speaks stdio through `cpl mcp`, bridged to the same server:")
+        say(f"   it is offered {len(tools)} tools: {', '.join(tool.name for tool in tools)}")
+        await _show(agent, say, "describe", {})
+        await _show(agent, say, "read_source", {"targets": "src/orders/totals.py:4-6"})
+        await _show(agent, say, "call", {"operation": "list_files", "arguments": {"pattern": "*"}})
+        await _show(agent, say, "read_source", {"targets": ".env"})
+        await _show(agent, say, "read_source", {"targts": "README.md"})
+    say("3. A second agent speaks stdio through `cpl mcp`, bridged to the same server:")
     bridge = StdioServerParameters(command=sys.executable, args=["-m", "codeplane", "mcp", "--repo", str(root)])
     async with Client(stdio_client(bridge)) as agent:
-        await _show(agent, "read_source", {"targets": ["README.md"]})
+        await _show(agent, say, "read_source", {"targets": ["README.md"]})
 
 
-async def _show(agent: Client, tool: str, arguments: dict[str, object]) -> None:
+async def _show(agent: Client, say: Say, tool: str, arguments: dict[str, object]) -> None:
     answer = await agent.call_tool(tool, arguments)
     text = (
         answer.content[0].text
@@ -99,14 +108,14 @@ async def _show(agent: Client, tool: str, arguments: dict[str, object]) -> None:
     )
     lines = text.splitlines()
     shown = lines[:9] + ([f"… {len(lines) - 9} more lines"] if len(lines) > 9 else [])
-    _say(f"   > {tool} {arguments}")
+    say(f"   > {tool} {arguments}")
     for line in shown:
-        _say(f"     {line[:140]}")
+        say(f"     {line[:140]}")
 
 
-def _tell_ledger(root: Path) -> None:
+def _tell_ledger(root: Path, say: Say) -> None:
     with open_workspace(WorkspaceRequest(root)) as workspace:
         found = workspace.chain.verify()
     verdict = "verified" if found.first_bad_seq is None else f"broken at row {found.first_bad_seq}"
-    _say(f"4. The server stopped. Its ledger has {found.rows} rows, and the event chain is {verdict}.")
-    _say("   Next: `cpl init` in your own repository, then the README's section on connecting an agent.")
+    say(f"4. The server stopped. Its ledger has {found.rows} rows, and the event chain is {verdict}.")
+    say("   Next: `cpl init` in your own repository, then the README's section on connecting an agent.")
