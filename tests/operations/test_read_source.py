@@ -357,3 +357,31 @@ def test_a_path_that_does_not_exist_is_answered_with_the_file_that_was_meant(doo
     answer = call(door, "read_source", {"targets": ["docs/guid.md"]})
     assert answer.error is not None
     assert "`docs/guide.md`" in answer.error.required_action
+
+
+def test_every_page_of_ordinary_lines_ends_at_a_line_end(door: Door) -> None:
+    write(door.workspace.root, {"long.txt": "".join(f"line {i} {'x' * 30}\n" for i in range(1, 1001))})
+    cursor: str | None = None
+    pages = []
+    while True:
+        result = result_of(call(door, "read_source", {"cursor": cursor} if cursor else {"targets": ["long.txt"]}))
+        pages += result["files"]
+        cursor = result.get("cursor")
+        if cursor is None:
+            break
+    assert [page["range"][0] for page in pages[1:]] == [page["range"][1] + 1 for page in pages[:-1]]
+    assert [page["notes"] for page in pages] == [[]] * len(pages)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"file_path": "src/app.py", "offset": 5, "limit": 3}, [5, 7]),
+        ({"targets": "src/app.py", "start": 2, "end": 4}, [2, 4]),
+        ({"path": "src/app.py", "limit": 2}, [1, 2]),
+    ],
+)
+def test_the_arguments_of_other_read_tools_are_understood(
+    door: Door, arguments: dict[str, Any], expected: list[int]
+) -> None:
+    assert result_of(call(door, "read_source", arguments))["files"][0]["range"] == expected

@@ -3,14 +3,17 @@
 import json
 import os
 import signal
+import sqlite3
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import codeplane.surfaces.bridge
+from codeplane.operations.catalog import OPERATIONS
+from codeplane.surfaces import bridge
 from surfaces.support_processes import (
     TOY_CPL,
     Sandbox,
@@ -193,7 +196,7 @@ def test_request_in_flight_that_is_no_call_gets_a_real_answer(sandbox: Sandbox, 
             server.stop(signal.SIGKILL)
             os.kill(client.process.pid, signal.SIGCONT)
 
-        assert len(client.receive_answer(7)["result"]["tools"]) == 3
+        assert len(client.receive_answer(7)["result"]["tools"]) == 4
 
 
 def test_half_sent_request_at_the_kill_is_answered(sandbox: Sandbox, sample_repo: Path) -> None:
@@ -206,7 +209,7 @@ def test_half_sent_request_at_the_kill_is_answered(sandbox: Sandbox, sample_repo
         wait_until(lambda: _server_pid(sample_repo) == second.process.pid, "the second serves")
         second.send_raw(line[20:])
 
-        assert len(second.receive_answer(7)["result"]["tools"]) == 3
+        assert len(second.receive_answer(7)["result"]["tools"]) == 4
 
 
 def test_one_of_three_bridges_takes_over(sandbox: Sandbox, sample_repo: Path) -> None:
@@ -280,3 +283,22 @@ def test_interrupted_bridge_ends_well(sandbox: Sandbox, sample_repo: Path) -> No
         peer.process.send_signal(signal.SIGINT)
 
         assert (peer.process.wait(30), "Traceback" in peer.stderr) == (0, False)
+
+
+def test_tools_that_a_bridge_repeats_are_those_that_only_read() -> None:
+    reading = {name for name, operation in OPERATIONS.items() if operation.effect.value == "read" and name != "call"}
+
+    assert reading == bridge.REPEATABLE
+
+
+def test_a_server_role_that_is_terminated_commits_its_rows(sandbox: Sandbox, sample_repo: Path) -> None:
+    with ExitStack() as stack:
+        peer = _start(stack, sandbox, sample_repo)
+        for _ in range(5):
+            assert _reads(peer)
+        peer.process.terminate()
+        peer.process.wait(timeout=30)
+
+    with closing(sqlite3.connect(sample_repo / ".codeplane" / "ledger.db")) as database:
+        rows = database.execute("SELECT COUNT(*) FROM events WHERE operation = 'read_source'").fetchone()[0]
+    assert (rows, (sample_repo / ".codeplane" / "server.sock").exists()) == (5, False)

@@ -298,9 +298,16 @@ def _doctor(sandbox: Sandbox, repo: Path) -> tuple[int, dict[str, str]]:
 
 
 def test_doctor_finds_nothing_in_a_healthy_repository(sandbox: Sandbox, sample_repo: Path) -> None:
+    run_cpl(sandbox, sample_repo, "init")
     code, states = _doctor(sandbox, sample_repo)
 
-    assert (code, {state for name, state in states.items() if name != "index"}) == (0, {"ok"})
+    assert (code, set(states.values())) == (0, {"ok"})
+
+
+def test_doctor_sets_nothing_up(sandbox: Sandbox, sample_repo: Path) -> None:
+    code, states = _doctor(sandbox, sample_repo)
+
+    assert (code, states["set up"], (sample_repo / ".codeplane").exists()) == (0, "not available", False)
 
 
 def test_doctor_finds_a_row_that_was_edited(sandbox: Sandbox, sample_repo: Path) -> None:

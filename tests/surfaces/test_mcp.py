@@ -23,7 +23,7 @@ from surfaces.support_sdk import TRANSPORTS, call, sdk_client, text_in, with_cli
 
 pytestmark = pytest.mark.slow
 
-CORE_TOOLS = ["call", "describe", "read_source"]
+CORE_TOOLS = ["call", "describe", "read_source", "search"]
 # One correct call of every operation.
 CORRECT_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("describe", {}),
@@ -79,7 +79,7 @@ def _tools(open_peer: OpenPeer, profile: str = "") -> list[dict[str, Any]]:
     [
         ("", CORE_TOOLS),
         ("core", CORE_TOOLS),
-        ("full", ["call", "describe", "list_files", "read_file_full", "read_source", "reset_budget"]),
+        ("full", ["call", "describe", "list_files", "read_file_full", "read_source", "reset_budget", "search"]),
         ("list_files,describe", ["describe", "list_files"]),
     ],
 )
@@ -368,11 +368,25 @@ def test_forgiven_arguments_are_told_in_the_answer(open_peer: OpenPeer) -> None:
     assert "Understood: " in text_of(peer.call("read_source", {"file": "./README.md:1-2"}))
 
 
-def test_arguments_that_are_no_object_are_a_protocol_error(open_peer: OpenPeer) -> None:
+def test_arguments_that_are_no_object_are_told_to_the_model(open_peer: OpenPeer) -> None:
+    peer = open_peer()
+    peer.initialize()
+    result = peer.request("tools/call", {"name": "describe", "arguments": [1]})["result"]
+
+    assert (result["isError"], error_of(result)) == (True, "INVALID_ARGUMENTS")
+
+
+def test_a_fault_of_the_protocol_carries_the_error_object(open_peer: OpenPeer) -> None:
     peer = open_peer()
     peer.initialize()
 
-    assert peer.request("tools/call", {"name": "describe", "arguments": [1]})["error"]["code"] == -32602
+    assert peer.request("tools/destroy")["error"]["data"]["error"] == "INVALID_FORMAT"
+
+
+def test_call_is_not_announced_as_read_only(open_peer: OpenPeer) -> None:
+    hints = {tool["name"]: tool["annotations"]["readOnlyHint"] for tool in _tools(open_peer, "core")}
+
+    assert hints == {"call": False, "describe": True, "read_source": True, "search": True}
 
 
 def test_unknown_method_is_a_protocol_error(open_peer: OpenPeer) -> None:

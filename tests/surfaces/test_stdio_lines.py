@@ -45,7 +45,8 @@ def _refusal(peer: StdioPeer, line: bytes) -> tuple[int, object]:
     [
         (b"this is not JSON", -32700, None),
         (b"{", -32700, None),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "pi\xff\xfeng"}', -32700, None),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "pi\xff\xfeng"}', -32700, 1),
+        (b'{"jsonrpc": "2.0", "id": 8, "params": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", -32700, 8),
         (b"[" * 100_000 + b"]" * 100_000, -32700, None),
         (b"[]", -32600, None),
         (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600, None),
@@ -64,7 +65,8 @@ def _refusal(peer: StdioPeer, line: bytes) -> tuple[int, object]:
         (b"x" * (16 * 1024 * 1024 + 70_000), -32600, None),
     ],
     ids=[
-        "text", "cut", "not-utf8", "deep", "empty-array", "batch", "number", "string", "null", "true", "empty-object",
+        "text", "cut", "not-utf8", "deep-params", "deep", "empty-array", "batch", "number", "string", "null", "true",
+        "empty-object",
         "jsonrpc-1", "no-jsonrpc", "no-method", "boolean-id", "object-id", "method-number", "params-number", "huge",
     ],
 )  # fmt: skip

@@ -326,7 +326,7 @@ def test_up_works_after_a_private_file_was_deleted(sandbox: Sandbox, used_repo: 
 @pytest.mark.parametrize("name", ["ledger.db", "port", "server.json", "server.lock", "server.sock", "logs", ""])
 def test_server_survives_the_loss_of_a_private_file(sandbox: Sandbox, sample_repo: Path, name: str) -> None:
     with up(sandbox, sample_repo) as server:
-        server.operate("describe", {})
+        wait_until(lambda: server.get("/status").json["index"]["epoch"], "the index is built")
         victim = sample_repo / ".codeplane" / name
         if victim.is_dir():
             shutil.rmtree(victim)

@@ -284,7 +284,7 @@ _PLACEHOLDER = re.compile(
 )
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+")
 _SNAKE_NAME = re.compile(r"_{0,2}[A-Za-z]{2,}\d{0,3}(?:_+(?:[A-Za-z]{2,}\d{0,3}|\d{1,3}))+")
-_NAMED_VARIABLE = re.compile(r"\w{0,20}(?:password|passwd|pwd|token|secret|key)\d?", re.IGNORECASE)
+_NAMED_VARIABLE = re.compile(r"[A-Za-z_]{0,20}(?:password|passwd|pwd|token|secret|key)\d?", re.IGNORECASE)
 _LETTERS = re.compile(r"[A-Za-z]++")
 _LETTER, _DIGIT, _SPACE = re.compile(r"[^\W\d_]"), re.compile(r"\d"), re.compile(r"\s")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
+from codeplane.core.printable import printable_name
 from codeplane.index.ignore_rules import IgnoreRules
 
 
@@ -65,7 +66,7 @@ def _directory_items(
         with os.scandir(directory) as scan:
             found = sorted(scan, key=_order)
     except OSError as error:
-        yield LeftOut(_printable(prefix.rstrip("/")), f"unreadable: {error.strerror}", "file system", True), None
+        yield LeftOut(printable_name(prefix.rstrip("/")), f"unreadable: {error.strerror}", "file system", True), None
         return
     for item in found:
         is_directory = item.is_dir(follow_symlinks=False)
@@ -84,14 +85,14 @@ def _entry_for(
     text = f"{prefix}{item.name}"
     rule = rules.exclusion_of_entry(text, is_directory=is_directory)
     if rule is not None:
-        return LeftOut(_printable(text), rule.line, rule.source, is_directory)
+        return LeftOut(printable_name(text), rule.line, rule.source, is_directory)
     try:
         path = RepoPath.parse(text)
         status = item.stat(follow_symlinks=False)
     except CodePlaneError as error:
-        return LeftOut(_printable(text), error.message, "name", is_directory)
+        return LeftOut(printable_name(text), error.message, "name", is_directory)
     except OSError as error:
-        return LeftOut(_printable(text), f"unreadable: {error.strerror}", "file system", is_directory)
+        return LeftOut(printable_name(text), f"unreadable: {error.strerror}", "file system", is_directory)
     return Entry(path, _kind(status.st_mode), 0 if is_directory else status.st_size, depth)
 
 
@@ -101,7 +102,3 @@ def _kind(mode: int) -> str:
     if stat.S_ISLNK(mode):
         return "symlink"
     return "file" if stat.S_ISREG(mode) else "special"
-
-
-def _printable(text: str) -> str:
-    return os.fsencode(text).decode("utf-8", errors="backslashreplace")

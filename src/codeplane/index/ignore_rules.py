@@ -54,11 +54,15 @@ PRUNABLE_LINES = (
     ".svn/",
 )
 SECRET_LINES = (
+    "*.env",
     ".env",
     ".env.*",
+    ".envrc",
+    ".env~",
     "!.env.example",
     "!.env.sample",
     "!.env.template",
+    "!example.env",
     "*.pem",
     "*.key",
     "*.p12",
@@ -67,28 +71,49 @@ SECRET_LINES = (
     "*.keystore",
     "*.kdbx",
     "*.ppk",
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    "!id_*.pub",
     ".netrc",
+    "_netrc",
+    ".npmrc",
     ".pypirc",
+    ".pgpass",
+    ".my.cnf",
+    ".s3cfg",
+    ".boto",
+    ".dockercfg",
     ".git-credentials",
     ".htpasswd",
     ".vault-token",
-    ".aws/credentials",
-    ".docker/config.json",
+    "**/.aws/credentials",
+    "**/.docker/config.json",
+    "**/.kube/config",
+    "kubeconfig",
     ".ssh/",
     ".gnupg/",
+    "credentials",
+    "credentials.json",
+    "application_default_credentials.json",
+    "gha-creds-*.json",
+    "service-account*.json",
     "secrets.yml",
     "secrets.yaml",
     "secrets.json",
     "secrets.toml",
-    "service-account*.json",
+    "terraform.tfstate",
+    "terraform.tfstate.*",
+    "*.tfvars",
+    "!*.example.tfvars",
 )
 _BUILT_IN_NAMES = frozenset({".git", ".codeplane"})
 BUILT_IN_SOURCE = "always"
 _OR_BELOW = "(?:(?P<ps_d>/)|$)"
+# Lines without wildcards, slashes and escapes, and lines that are only an ending.
+_PLAIN_NAME = re.compile(r"[^*?\[\]/\\!# ]+")
+_PLAIN_ENDING = re.compile(r"\*\.[^*?\[\]/\\!# ]+")
 
 
 class RuleKind(Enum):
@@ -127,25 +152,54 @@ class _Compiled:
 
 
 class _RuleList:
-    """Rules of one directory level, compiled once; the last line that matches decides."""
+    """Rules of one directory level, compiled once; the last line that matches decides.
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    Most lines are a plain name (`dist/`, `.env`) or an ending (`*.pyc`); these are looked up by the entry's name, and
+    only the others are tried as expressions. Positions in the file decide which match is the last.
+    """
+
+    def __init__(self, rules: Iterable[Rule], *, ignore_case: bool = False) -> None:
+        self._ignore_case = ignore_case
         self._compiled = tuple(_compile(rules))
-        # Most paths match nothing, so one combined expression answers for all lines at once.
-        parts = [item.regex.pattern for item in self._compiled]
-        self._any = re.compile("|".join(f"(?:{part})" for part in parts)) if parts else None
+        self._by_name: dict[str, list[int]] = {}
+        self._by_ending: dict[str, list[int]] = {}
+        others: list[int] = []
+        for number, item in enumerate(self._compiled):
+            plain = item.rule.line.removeprefix("!").rstrip(" ").removesuffix("/")
+            if _PLAIN_NAME.fullmatch(plain):
+                self._by_name.setdefault(plain, []).append(number)
+            elif _PLAIN_ENDING.fullmatch(plain):
+                self._by_ending.setdefault(plain[1:], []).append(number)
+            else:
+                others.append(number)
+        self._others = tuple(others)
+        parts = [self._compiled[number].regex.pattern for number in others]
+        self._any_other = re.compile("|".join(f"(?:{part})" for part in parts)) if parts else None
 
     def last_match(self, text: str, kinds: frozenset[RuleKind], *, is_directory: bool) -> _Compiled | None:
-        if self._any is None or self._any.match(text) is None:
-            return None
+        # Lines of such a list are in lower case.
+        text = text.lower() if self._ignore_case else text
+        numbers = self._candidates(text)
         return next(
             (
                 item
-                for item in reversed(self._compiled)
+                for item in (self._compiled[number] for number in sorted(numbers, reverse=True))
                 if item.rule.kind in kinds and item.matches(text, is_directory=is_directory)
             ),
             None,
         )
+
+    def _candidates(self, text: str) -> list[int]:
+        name = text.rpartition("/")[2]
+        numbers = list(self._by_name.get(name, ()))
+        if self._by_ending:
+            dot = name.find(".")
+            while dot >= 0:
+                numbers += self._by_ending.get(name[dot:], ())
+                dot = name.find(".", dot + 1)
+        if self._any_other is not None and self._any_other.match(text) is not None:
+            numbers += self._others
+        return numbers
 
 
 def _compile(rules: Iterable[Rule]) -> Iterable[_Compiled]:
@@ -172,12 +226,14 @@ def _without_trailing_spaces(line: str) -> str:
 
 
 @cache
-def _built_in_rules() -> _RuleList:
-    """Return the rules that every tree has; compiled on first use, because short commands never look at a path."""
-    return _RuleList(
-        [Rule(line, RuleKind.SECRET, "built-in secrets") for line in SECRET_LINES]
-        + [Rule(line, RuleKind.SOFT, "built-in") for line in PRUNABLE_LINES]
-    )
+def _built_in_rules() -> tuple[_RuleList, _RuleList]:
+    """Return the rules that every tree has; compiled on first use, because short commands never look at a path.
+
+    Secrets are told in any spelling of their case: some file systems do not tell `.ENV` from `.env`.
+    """
+    secrets = [Rule(line, RuleKind.SECRET, "built-in secrets") for line in SECRET_LINES]
+    prunable = [Rule(line, RuleKind.SOFT, "built-in") for line in PRUNABLE_LINES]
+    return _RuleList(secrets, ignore_case=True), _RuleList(prunable)
 
 
 # How many characters of a path come before what the rules of a directory look at, and those rules.
@@ -284,7 +340,14 @@ class IgnoreRules:
             matched = rules.last_match(text[n_before:], kinds, is_directory=is_directory)
             if matched is not None:
                 return matched
-        return _built_in_rules().last_match(text, kinds, is_directory=is_directory)
+        secrets, prunable = _built_in_rules()
+        matched = secrets.last_match(text, kinds, is_directory=is_directory)
+        return matched or prunable.last_match(text, kinds, is_directory=is_directory)
+
+    def is_let_in(self, path: RepoPath) -> bool:
+        """Tell whether a person's `!` line names this file."""
+        matched = self._last_match(path.text, _EVERY_KIND, is_directory=False)
+        return matched is not None and not matched.excludes and matched.rule.kind is RuleKind.HARD
 
     def _levels_of(self, directory: str) -> tuple[_Level, ...]:
         """Return the rules in force in a directory, nearest first; most directories have none of their own."""

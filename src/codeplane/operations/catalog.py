@@ -9,6 +9,7 @@ from codeplane.operations.operation import AnyOperation
 from codeplane.operations.read_file_full import READ_FILE_FULL
 from codeplane.operations.read_source import READ_SOURCE
 from codeplane.operations.reset_budget import RESET_BUDGET
+from codeplane.operations.search import SEARCH
 
 CATALOG: tuple[AnyOperation, ...] = (
     CALL_OPERATION,
@@ -17,6 +18,7 @@ CATALOG: tuple[AnyOperation, ...] = (
     READ_FILE_FULL,
     READ_SOURCE,
     RESET_BUDGET,
+    SEARCH,
 )
 
 OPERATIONS = MappingProxyType({operation.name: operation for operation in CATALOG})

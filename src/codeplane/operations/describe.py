@@ -1,6 +1,7 @@
 """`describe`: what this repository is, how an operation is used, what an error means."""
 
 import difflib
+import json
 from collections import Counter
 from typing import Any, ClassVar, Literal
 
@@ -103,10 +104,18 @@ def _describe_repo(context: CallContext) -> DescribeResult:
         language=_main_language(workspace),
         branch=head.branch,
         head_commit=head.commit,
-        index_status="not available yet: files are read directly",
+        index_status=_index_status(workspace),
         tool_count=len(context.operations),
         operations=[OperationLine(name=op.name, summary=op.summary) for op in context.operations.values()],
     )
+
+
+def _index_status(workspace: Workspace) -> str:
+    """Return what the index knows, without building one just to describe it."""
+    if not (workspace.places.private / "index.db").exists():
+        return "not built yet; the first search builds it"
+    store = workspace.index.store
+    return f"text of {len(store.files())} files at epoch {store.epoch()}; symbols are not available yet"
 
 
 def _main_language(workspace: Workspace) -> str:
@@ -174,7 +183,9 @@ def _render_tool(result: DescribeResult) -> str:
     lines.extend(f"  {key}{'*' if key in required else ''}: {_field_text(value)}" for key, value in properties.items())
     lines.extend(f"use: {text}" for text in result.when_to_use or [])
     lines.extend(f"not: {text}" for text in result.when_not_to_use or [])
-    lines.extend(f"example ({e.description}): {e.params}" for e in result.examples or [])
+    lines.extend(
+        f"example ({e.description}): {json.dumps(e.params, ensure_ascii=False)}" for e in result.examples or []
+    )
     return "\n".join(lines)
 
 

@@ -82,13 +82,22 @@ def understand(operation: AnyOperation, arguments: Mapping[str, Any], understand
 def argument_error(operation: AnyOperation, error: ValidationError) -> CodePlaneError:
     """Return INVALID_ARGUMENTS for what pydantic found, in words a caller can act on."""
     problems = [_problem(operation, item) for item in error.errors(include_url=False, include_context=True)[:8]]
-    example = json.dumps(dict(operation.examples[0].params), ensure_ascii=False)
+    fitting = max(operation.examples, key=lambda example: len(set(example.params) & _concerned(error)))
+    example = json.dumps(dict(fitting.params), ensure_ascii=False)
     return CodePlaneError(
         "INVALID_ARGUMENTS",
         f"{operation.name}: " + "; ".join(problems) + ".",
         hint=f"A correct call: {operation.name} {example}",
-        details={"problems": problems, "example": dict(operation.examples[0].params)},
+        details={"problems": problems, "example": dict(fitting.params)},
     )
+
+
+def _concerned(error: ValidationError) -> set[str]:
+    """Return the names that the problems are about, also those that only the message names."""
+    named: set[str] = set()
+    for item in error.errors(include_url=False, include_context=False):
+        named |= {str(part) for part in item["loc"]} | set(re.findall(r"`(\w+)`", item["msg"]))
+    return named
 
 
 def _problem(operation: AnyOperation, item: Mapping[str, Any]) -> str:
@@ -102,6 +111,8 @@ def _problem(operation: AnyOperation, item: Mapping[str, Any]) -> str:
     if item["type"] == "missing":
         return f"`{where[:80]}` is missing"
     message = str(item["msg"]).removeprefix("Value error, ")
+    if not item["loc"]:
+        return message[:300]
     return f"`{where[:80]}`: {message[:1].lower()}{message[1:300]}"
 
 

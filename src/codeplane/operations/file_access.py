@@ -1,10 +1,12 @@
 """What operations that deliver files share: the one check before, and suggestions when there is no such file."""
 
+import os
+
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath, repo_path_of
 from codeplane.index.ignore_rules import IgnoreRules, RuleKind
 from codeplane.index.near_names import near_paths
-from codeplane.index.source_text import locate
+from codeplane.index.source_text import holds_private_key, locate, open_source
 from codeplane.workspace.workspace import Workspace
 
 
@@ -25,6 +27,21 @@ def check_readable(rules: IgnoreRules, path: RepoPath, *, is_directory: bool = F
             hint = f"If it holds no secret, a person can add `!{named.name}` to .cplignore."
             raise CodePlaneError("SECRET_FILE", f"{path} is kept back by {where}.", hint=hint, details=details)
         raise CodePlaneError("FILE_IGNORED", f"{path} is kept out by {where}.", details=details)
+    if not is_directory and not rules.is_let_in(path):
+        _check_content(rules, path)
+
+
+def _check_content(rules: IgnoreRules, path: RepoPath) -> None:
+    try:
+        descriptor = open_source(rules.root, path)
+    except CodePlaneError:
+        # Whatever is wrong with the file is told where it is read.
+        return
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        if holds_private_key(file.read(256)):
+            hint = f"If it is harmless, a person can add `!{path.name}` to .cplignore."
+            details = {"path": path.text, "rule": "private key", "source": "content"}
+            raise CodePlaneError("SECRET_FILE", f"{path} holds a private key.", hint=hint, details=details)
 
 
 def with_near_paths(workspace: Workspace, wanted: str, error: CodePlaneError) -> CodePlaneError:

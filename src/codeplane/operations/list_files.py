@@ -75,6 +75,7 @@ class ListFilesResult(Result):
     entries: list[FileEntry]
     left_out: list[LeftOutEntry] = Field(description="The first of what is left out in the part that was walked.")
     left_out_count: int
+    why_empty: str | None = None
     pagination: Pagination
 
 
@@ -97,7 +98,18 @@ def _handle(context: CallContext, request: ListFilesRequest) -> ListFilesResult:
         entries=[_entry(entry) for entry in entries],
         left_out=[LeftOutEntry(path=i.path, rule=i.rule, source=i.source) for i in left_out[:_LEFT_OUT_SHOWN]],
         left_out_count=len(left_out),
+        why_empty=None if entries else _why_empty(request, start),
         pagination=Pagination(next_cursor=next_cursor, total_estimate=None),
+    )
+
+
+def _why_empty(request: ListFilesRequest, start: RepoPath) -> str:
+    if request.cursor is not None:
+        return "There is nothing after the last page."
+    if request.pattern is None:
+        return f"{start} has no files to list."
+    return (
+        f"No file under {start} matches `{request.pattern[:80]}` (a glob as in .gitignore, from the repository root)."
     )
 
 
@@ -160,7 +172,7 @@ def _render(result: ListFilesResult) -> str:
     prefix = "" if result.path == "." else f"{result.path}/"
     lines = [_line(entry, prefix) for entry in result.entries]
     if not lines:
-        lines = [f"{result.path}: nothing to list."]
+        lines = [result.why_empty or f"{result.path}: nothing to list."]
     elif prefix:
         lines.insert(0, f"{prefix}:")
     # Git's and our own directories are never listed; a model need not be told each time.

@@ -112,6 +112,8 @@ def _clean_path(value: Any, info: ValidationInfo) -> Any:
         return value
     understanding = _understanding(info)
     text = value.strip() or value
+    if text != value and understanding.root is not None and _exists(understanding.root, value):
+        return value
     if understanding.root is not None and text.startswith("/"):
         for root in {str(understanding.root), str(understanding.root.resolve())}:
             if text == root or text.startswith(f"{root}/"):

@@ -65,12 +65,18 @@ class ReadSourceRequest(Request):
     @classmethod
     def _lines_beside_one_path(cls, data: Any, info: ValidationInfo) -> Any:
         """Accept `path, start_line, end_line` side by side, which can only mean one target."""
-        if not isinstance(data, dict) or "targets" in data:
+        if not isinstance(data, dict):
             return data
-        names = {*PATH_ALIASES, "path"}
+        names = {*PATH_ALIASES, "path", "targets"}
         line_names = {"start_line", "end_line", *ReadTarget.ALIASES["start_line"], *ReadTarget.ALIASES["end_line"]}
-        path = next((data[name] for name in names if isinstance(data.get(name), str)), None)
+        path = next((data[name] for name in sorted(names) if isinstance(data.get(name), str)), None)
         lines = {key: value for key, value in data.items() if key in line_names}
+        if path is not None and isinstance(data.get("limit"), int):
+            data = dict(data)
+            first = next((value for value in lines.values() if isinstance(value, int)), 1)
+            lines |= {"start_line": first, "end_line": first + data.pop("limit") - 1}
+            lines = {key: lines[key] for key in ("start_line", "end_line")}
+            data = {key: value for key, value in data.items() if key not in line_names}
         if path is None or not lines:
             return data
         rest = {key: value for key, value in data.items() if key not in lines and key not in names}
@@ -155,6 +161,8 @@ def _rests(request: ReadSourceRequest) -> tuple[_Rest, ...]:
 def _handle(context: CallContext, request: ReadSourceRequest) -> ReadSourceResult:
     settings = context.workspace.settings.reads
     rests = list(_rests(request))
+    if request.cursor is not None and request.targets:
+        context.warnings.append("the cursor says what to read; `targets` was not looked at")
     has_range = any(rest.last is not None for rest in rests)
     room = settings.range_bytes if has_range else settings.page_bytes
     reader = _Reader(context, room)
@@ -163,6 +171,7 @@ def _handle(context: CallContext, request: ReadSourceRequest) -> ReadSourceResul
         rest = reader.read(rests.pop(0))
         if rest is not None:
             rests.insert(0, rest)
+            break
     return _result(context, reader, rests)
 
 
@@ -210,6 +219,9 @@ class _Reader:
             wanted = Wanted(rest.first, rest.last, self.room, rest.offset, rest.inside_line)
             piece = read_piece(self._root, path, wanted)
             _check_unchanged(path, piece, rest)
+            if piece.ends_inside_line and self.files:
+                # What is left of this answer is too short for one line; the next answer starts with it.
+                return rest
         except CodePlaneError as error:
             self.errors.append(with_near_paths(self._workspace, rest.path, error))
             self.failed_paths.append(rest.path)
@@ -254,7 +266,7 @@ def _notes(piece: Piece, rest: _Rest) -> list[str]:
         notes.append("bytes that are not UTF-8 are shown as \\xNN")
     if piece.line_endings in {"crlf", "mixed"}:
         notes.append(f"line endings are {piece.line_endings}; they are shown as \\n")
-    if piece.size and not piece.ends_with_newline and piece.next_offset is None:
+    if piece.size and not piece.ends_with_newline and piece.last_line == piece.line_count and piece.next_offset is None:
         notes.append("no newline at the end of the file")
     if piece.starts_inside_line:
         notes.append(f"goes on inside line {piece.first_line}")

@@ -87,6 +87,7 @@ class _Call:
     outcome: Outcome | None = None
     error: ErrorReport | None = None
     policy: str = ""
+    index_epoch: int | None = None
     warnings: list[str] = field(default_factory=list)
     incomplete: list[str] = field(default_factory=list)
 
@@ -250,6 +251,7 @@ def _refresh_index(door: Door, call: _Call) -> None:
     workspace = door.workspace
     if call.operation.reads_index:
         workspace.refresh_index()
+        call.index_epoch = workspace.index_epoch()
 
 
 def _call_handler(door: Door, call: _Call) -> None:
@@ -321,6 +323,16 @@ def _append_final(door: Door, call: _Call) -> None:
 def _announce(door: Door, call: _Call) -> None:
     workspace = door.workspace
     outcome = call.outcome or Outcome.FAILED
+    _log.debug(
+        "call ended",
+        extra=fields(
+            operation=call.operation.name,
+            outcome=outcome.value,
+            session=call.label,
+            surface=call.caller.surface,
+            error=call.error.error if call.error else None,
+        ),
+    )
     workspace.events.publish(
         "call",
         {
@@ -380,6 +392,7 @@ def _wrap(workspace: Workspace, call: _Call) -> Answer:
         session=session.label if session else None,
         request_id=call.call_id,
         timestamp_ms=workspace.clock.now_ms(),
+        index_epoch=call.index_epoch,
         warnings=tuple(call.warnings),
         understood=call.controls.understood,
         obvious=call.controls.obvious,

@@ -98,7 +98,7 @@ class Database:
     def write(self) -> Iterator[sqlite3.Connection]:
         """Give the writing connection inside one transaction; commit at the end, roll back on any exception."""
         with self._locked():
-            self._check_file()
+            self.check_file()
             connection = self._writer
             try:
                 connection.execute("BEGIN IMMEDIATE")
@@ -112,7 +112,7 @@ class Database:
             except sqlite3.Error as error:
                 raise store_error(error, self.path) from error
 
-    def _check_file(self) -> None:
+    def check_file(self) -> None:
         """Refuse to write into a file that was deleted or replaced: nobody would ever find the rows."""
         try:
             inode = self.path.stat().st_ino

@@ -15,6 +15,8 @@ import sys
 _CHUNK = 65536
 _HISTORY_LIMIT = 262_144
 _RECONNECT_SECONDS = 20.0
+# Tools that only read: a call that was lost with its server is simply made again. A test compares with the catalog.
+REPEATABLE = frozenset({"describe", "list_files", "read_file_full", "read_source", "search"})
 _LOST = (
     "SERVER_LOST (3004): The server ended while it worked on this call.\n"
     "Call again; for a change, look at the files first to see whether it happened."
@@ -208,7 +210,7 @@ class _Bridge:
             if method in {"initialize", "notifications/initialized"}:
                 handshake.append(line)
                 self._settled |= {_key(document["id"])} if "id" in document and is_answered else set()
-            if "id" in document and method is not None and not is_answered:
+            if _is_id(document.get("id")) and method is not None and not is_answered:
                 waiting.append((document["id"], line))
         return handshake, waiting
 
@@ -245,7 +247,8 @@ class _Bridge:
         self._history = list(handshake)
         self._answers = []
         for request_id, line in waiting:
-            if _parsed(json, line).get("method") == "tools/call":
+            document = _parsed(json, line)
+            if document.get("method") == "tools/call" and not _is_repeatable(document):
                 # Answered and therefore no part of the history: should this server die too, it is not told again.
                 _write(_lost_answer(json, request_id, line))
             elif line not in handshake:
@@ -271,7 +274,10 @@ class _Bridge:
     def _try_to_serve(self) -> bool:
         """Become the server unless another process is; False when there can be none."""
         import gc  # noqa: PLC0415 - not needed when a server runs.
+        import signal  # noqa: PLC0415 - as above.
 
+        # From here on others may depend on this process, so it stops in order: rows committed, role given up.
+        signal.signal(signal.SIGTERM, _stop_in_order)
         _find_packages()
         # What is imported stays; looking for garbage meanwhile costs a fifth of the start.
         gc.disable()
@@ -333,6 +339,10 @@ class _Bridge:
             _write(_lost_answer(json, request_id, line))
 
 
+def _stop_in_order(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
 def _find_packages() -> None:
     """Make installed packages importable when the interpreter was started without `site`."""
     if sys.flags.no_site:
@@ -354,6 +364,15 @@ def _parsed(json: object, line: bytes) -> dict[str, object]:
 
 def _key(request_id: object) -> object:
     return (type(request_id).__name__, str(request_id))
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)
+
+
+def _is_repeatable(document: dict[str, object]) -> bool:
+    params = document.get("params")
+    return isinstance(params, dict) and params.get("name") in REPEATABLE
 
 
 def _cancelled_id(document: dict[str, object]) -> object:

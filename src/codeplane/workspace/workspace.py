@@ -1,5 +1,6 @@
 """One repository, opened: its places, settings, ledger and policies."""
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from codeplane.git.repository import (
     tracked_paths,
 )
 from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules, default_ignore_text
+from codeplane.index.repository_index import RepositoryIndex
 from codeplane.ledger.chain import EventChain, NewEvent, open_ledger_database
 from codeplane.ledger.owners import Ownership
 from codeplane.ledger.policy import AfterPolicy, Allow, PolicySet
@@ -72,7 +74,10 @@ class Workspace:
         self.ownership = Ownership(places.owners, ids.new("own"))
         self.policies = PolicySet((), default=Allow("no governance is configured"))
         self.after_policies: tuple[AfterPolicy, ...] = ()
-        self.refreshers: tuple[Callable[[], None], ...] = ()
+        self.refreshers: tuple[Callable[[], None], ...] = (self._refresh_index,)
+        self._index: RepositoryIndex | None = None
+        self._index_lock = threading.Lock()
+        self.last_reconcile_ms: int | None = None
         self.repo_id = self.chain.set_meta_once("repo_id", ids.new("repo"))
         if damaged is not None:
             self._report_damage(damaged)
@@ -112,6 +117,50 @@ class Workspace:
         stat = index_stat(self.repository)
         return digest({"head": self.head().commit, "index": [str(part) for part in stat or ()]})
 
+    @property
+    def index(self) -> RepositoryIndex:
+        """Return the index, opened on first use."""
+        with self._index_lock:
+            if self._index is None:
+                self._index = RepositoryIndex(
+                    self.root,
+                    self.places.private,
+                    self.ignore_rules,
+                    lambda: index_stat(self.repository),
+                    lambda: self.clock.now_ms() * 1_000_000,
+                )
+            return self._index
+
+    def _refresh_index(self) -> None:
+        self.index.refresh()
+        self.last_reconcile_ms = self.clock.now_ms()
+
+    def index_epoch(self) -> int | None:
+        """Return the epoch that the index has published, None before it was first brought up to date."""
+        report = self._index.last_report if self._index is not None else None
+        return report.epoch if report is not None else None
+
+    def index_summary(self) -> dict[str, object]:
+        """Return what the index holds and when it was last brought up to date, without building it."""
+        path = self.places.private / "index.db"
+        if not path.exists():
+            return {"status": "not built yet", "path": str(path), "epoch": None, "files": 0, "size_bytes": 0}
+        store = self.index.store
+        report = self.index.last_report
+        files = store.files()
+        summary: dict[str, object] = {
+            "status": "text; symbols are not available yet",
+            "path": str(path),
+            "epoch": store.epoch(),
+            "files": len(files),
+            "files_without_text": sum(bool(file.problem) for file in files.values()),
+            "size_bytes": path.stat().st_size + store.pack_size(),
+            "healed": store.healed or None,
+        }
+        if report is not None:
+            summary |= {"last_reconcile_ms": round(report.total_ms, 1), "sweep_ms": round(report.sweep_ms, 1)}
+        return summary
+
     def refresh_index(self) -> None:
         """Bring what is derived from the files up to date; the index joins here."""
         for refresh in self.refreshers:
@@ -123,6 +172,8 @@ class Workspace:
             self.chain.flush()
             self.sessions.save()
         self.ownership.release()
+        if self._index is not None:
+            self._index.close()
         self.chain.database.close()
 
     def __enter__(self) -> Self:

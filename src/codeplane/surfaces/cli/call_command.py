@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -14,7 +14,7 @@ from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.run import Door
 from codeplane.surfaces.cli.main import FINDINGS, OK
-from codeplane.surfaces.cli.output import json_option, repo_option, set_option
+from codeplane.surfaces.cli.output import json_option, print_answer, repo_option, set_option
 from codeplane.surfaces.server.operator_token import is_operator, operator_token
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 
@@ -36,7 +36,7 @@ def command(
     start: str,
     overrides: tuple[str, ...],
 ) -> int:
-    r"""Run any operation, with or without a running server.
+    """Run any operation, with or without a running server.
 
     ARGUMENTS are key=value pairs (values may be JSON; a repeated key makes a list), or one JSON object, or - to read
     the object from standard input.
@@ -46,10 +46,10 @@ def command(
       cpl call read_source targets=README.md:1-20
       cpl call list_files '{"pattern": "src/**/*.py"}'
     """
-    parsed = _arguments(arguments)
+    parsed = _arguments(operation, arguments)
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
         answer = dispatch(Door(workspace, OPERATIONS), operation, parsed, cli_caller(workspace, session_id))
-    sys.stdout.write((json.dumps(answer.envelope(), ensure_ascii=False, indent=2) if as_json else answer.text()) + "\n")
+    print_answer(answer, as_json=as_json)
     return FINDINGS if answer.is_error else OK
 
 
@@ -63,7 +63,7 @@ def cli_caller(workspace: Workspace, session_id: str | None = None) -> Caller:
     return Caller(kind, "cli", f"cli:{os.getpid()}", "cpl", session_id)
 
 
-def _arguments(texts: tuple[str, ...]) -> dict[str, Any]:
+def _arguments(operation: str, texts: tuple[str, ...]) -> dict[str, Any]:
     if texts == ("-",):
         return _object(sys.stdin.read())
     if len(texts) == 1 and texts[0].lstrip().startswith("{"):
@@ -74,8 +74,16 @@ def _arguments(texts: tuple[str, ...]) -> dict[str, Any]:
         if not separator or not key:
             hint = "Write key=value, or one JSON object, for example: cpl call read_source targets=README.md"
             raise CodePlaneError("INVALID_ARGUMENTS", f"`{text[:80]}` is not key=value.", hint=hint)
-        found[key] = [*_as_list(found[key]), _value(value)] if key in found else _value(value)
+        parsed = value if _takes_text(operation, key) and not value.startswith(("{", "[")) else _value(value)
+        found[key] = [*_as_list(found[key]), parsed] if key in found else parsed
     return found
+
+
+def _takes_text(operation: str, key: str) -> bool:
+    """Tell whether an argument may be text, so that a file called `123` stays one."""
+    known = OPERATIONS.get(operation)
+    field = known.request_type.model_fields.get(key) if known is not None else None
+    return field is None or not ({int, bool, float} & {field.annotation, *get_args(field.annotation)})
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -19,6 +19,7 @@ _DERIVED = (
     "index.db-wal",
     "index.db-shm",
     "index.db.lock",
+    "text.pack",
     "tantivy",
     "logs",
     "work",
@@ -76,6 +77,8 @@ def _losses(places: Places) -> list[_Loss]:
 def _confirmed(losses: list[_Loss], *, as_json: bool) -> bool:
     lines = [f"  {loss.path.name}: {loss.what}" for loss in losses]
     sys.stderr.write("This would be lost for good:\n" + "\n".join(lines) + "\n")
+    if as_json:
+        print_json({"removed": [], "would_lose": {loss.path.name: loss.what for loss in losses}})
     if as_json or not sys.stdin.isatty():
         sys.stderr.write("Nothing was removed. Add --yes to remove it.\n")
         return False

@@ -13,7 +13,7 @@ from codeplane.surfaces.cli.output import json_option, print_json
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @json_option
 def command(shell: str, as_json: bool) -> int:  # noqa: FBT001 - click passes flags by name.
-    r"""Print the completion script for a shell.
+    """Print the completion script for a shell.
 
     \b
       bash:  eval "$(cpl completion bash)"

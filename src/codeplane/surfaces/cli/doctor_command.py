@@ -64,6 +64,8 @@ def run_checks(places: Places, overrides: tuple[str, ...]) -> list[Check]:
     ]
     if checks[-1].state == "problem":
         return checks
+    if not places.ledger.exists():
+        return [*checks, Check("set up", "not available", "not set up yet (`cpl init`)")]
     try:
         with open_workspace(WorkspaceRequest(places.root, overrides)) as workspace:
             checks += [
@@ -71,11 +73,11 @@ def run_checks(places: Places, overrides: tuple[str, ...]) -> list[Check]:
                 _verdict("ledger file", lambda: _ledger_file(workspace)),
                 _verdict("event chain", lambda: _event_chain(workspace)),
                 _verdict("interrupted calls", lambda: _open_calls(workspace)),
+                _verdict("index", lambda: _index(workspace)),
             ]
     except CodePlaneError as error:
         checks.append(Check("private directory", "problem", error.report().as_text()))
     checks.append(_verdict("server", lambda: _server(places)))
-    checks.append(Check("index", "not available", "the index does not exist yet; files are read directly"))
     return checks
 
 
@@ -118,6 +120,17 @@ def _event_chain(workspace: Workspace) -> str:
 
 def _open_calls(workspace: Workspace) -> str:
     return f"{len(workspace.chain.open_calls())} calls at work or waiting for recovery"
+
+
+def _index(workspace: Workspace) -> str:
+    """Bring the index up to date, which proves it against the files; damage heals itself and is said."""
+    workspace.refresh_index()
+    summary = workspace.index_summary()
+    problems = workspace.index.store.database.problems()
+    if problems:
+        raise CodePlaneError("INDEX_CORRUPT", f"index.db: {problems[0]}")
+    healed = f"; {summary['healed']}" if summary["healed"] else ""
+    return f"{summary['files']} files at epoch {summary['epoch']}{healed}"
 
 
 def _server(places: Places) -> str:

@@ -2,12 +2,13 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from codeplane.surfaces.cli.main import OK
 from codeplane.surfaces.cli.output import json_option, print_json, repo_option, set_option
-from codeplane.workspace.workspace import WorkspaceRequest, ensure_ignore_file, open_workspace
+from codeplane.workspace.workspace import Workspace, WorkspaceRequest, ensure_ignore_file, open_workspace
 
 
 @click.command("init", short_help="Set this repository up for CodePlane.")
@@ -16,6 +17,7 @@ from codeplane.workspace.workspace import WorkspaceRequest, ensure_ignore_file, 
 @set_option
 def command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # noqa: FBT001 - click passes flags by name.
     """Write `.codeplane/` and `.cplignore`, bind the repository id, and say what was done."""
+    document: dict[str, Any]
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
         was_known = workspace.chain.last_seq() > 0
         wrote_ignore = ensure_ignore_file(workspace.places)
@@ -27,7 +29,7 @@ def command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # no
             "private_directory": str(workspace.places.private),
             "already_initialised": was_known,
             "wrote_cplignore": wrote_ignore,
-            "index": "not available yet",
+            "index": _build(workspace),
         }
     if as_json:
         print_json(document)
@@ -36,8 +38,15 @@ def command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # no
         f"{'Already set up' if was_known else 'Set up'}: {document['repo_root']}",
         f"  .codeplane/  private data, hidden from git (repository id {document['repo_id']})",
         f"  .cplignore   {'written: what CodePlane never reads' if wrote_ignore else 'kept as it is'}",
-        "  index        not available yet; files are read directly",
+        f"  index        {document['index']['files']} files, {document['index']['epoch']} epochs so far",
         "Next: `cpl up` starts the server; the README shows how to connect an agent.",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     return OK
+
+
+def _build(workspace: Workspace) -> dict[str, object]:
+    if sys.stderr.isatty():
+        sys.stderr.write("Indexing ...\r")
+    workspace.refresh_index()
+    return workspace.index_summary()

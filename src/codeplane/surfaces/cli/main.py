@@ -24,6 +24,7 @@ COMMANDS = {
     "doctor": "Check that everything CodePlane needs is in order.",
     "init": "Set this repository up for CodePlane.",
     "mcp": "Speak MCP over stdio, for agents.",
+    "search": "Find every line that holds a text.",
     "status": "Show the server, the repository and the settings.",
     "up": "Start the server in the foreground.",
 }
@@ -82,7 +83,7 @@ def root() -> None:
     """
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str]) -> int:  # noqa: PLR0911 - one exit code per way to end.
     """Run one command and return the exit code."""
     try:
         result: Any = root.main(args=arguments, prog_name="cpl", standalone_mode=False)
@@ -92,10 +93,15 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("Aborted.\n")
         return FINDINGS
     except click.ClickException as error:
+        if "--json" in arguments:
+            return _show_failure(CodePlaneError("INVALID_ARGUMENTS", error.format_message()), as_json=True)
         error.show()
         return FAILURE
     except CodePlaneError as error:
         return _show_failure(error, as_json="--json" in arguments)
+    except OSError as error:
+        failure = CodePlaneError("FILE_WRITE_FAILED", f"{error.filename or 'The output'}: {error.strerror or error}")
+        return _show_failure(failure, as_json=False)
     return result if isinstance(result, int) else OK
 
 

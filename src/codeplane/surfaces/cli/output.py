@@ -7,6 +7,9 @@ from typing import Any
 
 import click
 
+from codeplane.core.printable import printable_text
+from codeplane.operations.answer import Answer
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 repo_option = click.option(
     "--repo", "start", default=".", metavar="DIR", help="A directory in the working tree (default: this one)."
@@ -17,6 +20,15 @@ set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALU
 def print_json(document: Any) -> None:
     """Print a document as JSON."""
     sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+
+
+def print_answer(answer: Answer, *, as_json: bool) -> None:
+    """Print what the door answered; a terminal gets no control characters that a file's content may hold."""
+    if as_json:
+        print_json(answer.envelope())
+        return
+    text = answer.text()
+    sys.stdout.write((printable_text(text) if sys.stdout.isatty() else text) + "\n")
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

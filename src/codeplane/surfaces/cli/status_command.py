@@ -2,6 +2,7 @@
 
 import sys
 import time
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def collect_status(places: Places, overrides: tuple[str, ...]) -> dict[str, Any]
         "repo_root": str(places.root),
         "initialised": places.ledger.exists(),
         "server": {"running": served},
-        "index": {"status": "not available yet", "path": None, "size": None, "commit": None},
+        "index": {"status": "not built yet"},
         "paths": {
             "private": str(places.private),
             "ledger": str(places.ledger),
@@ -77,7 +78,7 @@ def _from_server(facts: Any) -> dict[str, Any]:
         found = get_json(facts, "/status")
     except CodePlaneError as error:
         return {"last_error": error.report().as_dict()}
-    return {key: value for key, value in found.items() if key not in {"index", "version"}}
+    return {key: value for key, value in found.items() if key != "version"}
 
 
 def _from_ledger(places: Places, overrides: tuple[str, ...]) -> dict[str, Any]:
@@ -88,13 +89,24 @@ def _from_ledger(places: Places, overrides: tuple[str, ...]) -> dict[str, Any]:
             "worktree": workspace.repository.worktree_id,
             "ledger_rows": workspace.chain.last_seq(),
             "open_calls": len(workspace.chain.open_calls()),
+            "index": workspace.index_summary(),
             "last_reconcile": None,
             "last_error": None,
             "sessions": [],
         }
 
 
+def _index_line(index: dict[str, Any]) -> str:
+    if not index.get("epoch"):
+        return str(index["status"])
+    return f"{index['files']} files at epoch {index['epoch']} ({index['status']})"
+
+
 def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: _plain(item) for name, item in asdict(value).items()}
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
@@ -110,7 +122,7 @@ def _print_status(document: dict[str, Any], places: Places, *, verbose: bool) ->
             ("set up", "yes" if document["initialised"] else "no (`cpl init`)"),
             ("server", running),
             ("fingerprint", str(document.get("repo_fingerprint", "unknown"))[:16]),
-            ("index", document["index"]["status"]),
+            ("index", _index_line(document["index"])),
             ("last reconcile", document.get("last_reconcile") or "never"),
             ("ledger", f"{document.get('ledger_rows', 0)} rows"),
             ("last error", f"{error['error']}: {error.get('message', '')}" if error else "none"),

@@ -12,16 +12,17 @@ import anyio
 import anyio.from_thread
 import anyio.to_thread
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from codeplane.core.errors import ErrorReport
 from codeplane.core.version import VERSION
 from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.answer import Answer
-from codeplane.operations.dispatch import dispatch
+from codeplane.operations.dispatch import CALL, dispatch
 from codeplane.operations.operation import AnyOperation
 from codeplane.operations.profiles import CORE, FULL, Profile
 from codeplane.operations.read_file_full import RESOURCE_PREFIX
@@ -122,7 +123,7 @@ def build_server(
 ) -> Server[Any]:
     """Return an SDK server that offers the profile's tools; `connection` names the caller's connection."""
     binding = _Binding(runner, profile, surface, connection)
-    return Server(
+    server: Server[Any] = Server(
         "codeplane",
         version=VERSION,
         title="CodePlane",
@@ -134,6 +135,29 @@ def build_server(
         on_list_resource_templates=binding.list_resource_templates,
         on_read_resource=binding.read_resource,
     )
+    server.middleware.append(_with_registry_errors)
+    return server
+
+
+async def _with_registry_errors(ctx: RequestContext, call_next: CallNext) -> HandlerResult:
+    """Give faults of the protocol an error object too; wrong arguments of a tool call reach the model."""
+    try:
+        return await call_next(ctx)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        report = ErrorReport("INVALID_ARGUMENTS", f"{ctx.method}: `{where}`: {first['msg']}.", _CALL_SHAPE)
+        if ctx.method == "tools/call":
+            return _error_result(report)
+        raise MCPError(types.INVALID_PARAMS, report.message, report.as_dict()) from error
+    except MCPError as error:
+        if isinstance(error.data, dict):
+            raise
+        report = ErrorReport("INVALID_FORMAT", f"{ctx.method}: {error.message}", _CALL_SHAPE)
+        raise MCPError(error.code, error.message, report.as_dict()) from error
+
+
+_CALL_SHAPE = 'A tool call: {"method": "tools/call", "params": {"name": "describe", "arguments": {}}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +243,16 @@ def _tool(operation: AnyOperation, *, compact: bool) -> types.Tool:
         name=operation.name,
         description=operation.summary,
         input_schema=schema,
-        annotations=_annotations(operation.effect),
+        annotations=_annotations(operation),
         **({} if compact or operation.name == "call" else {"output_schema": output_schema(operation)}),
     )
 
 
-def _annotations(effect: EffectClass) -> types.ToolAnnotations:
+def _annotations(operation: AnyOperation) -> types.ToolAnnotations:
+    effect = operation.effect
+    if operation.name == CALL:
+        # It reaches every operation, the destructive ones included.
+        return types.ToolAnnotations(read_only_hint=False, destructive_hint=True)
     if not effect.mutates:
         return types.ToolAnnotations(read_only_hint=True)
     return types.ToolAnnotations(read_only_hint=False, destructive_hint=effect is not EffectClass.WRITE)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -144,7 +145,7 @@ class _LineConnection:
         except (ValueError, RecursionError):
             reason = str(error.errors(include_url=False)[0].get("msg", "not JSON"))[:200]
             report = ErrorReport("INVALID_FORMAT", f"The line is not valid JSON: {reason}", _SHAPE)
-            await self._refuse(None, types.PARSE_ERROR, report)
+            await self._refuse(_only_id(line), types.PARSE_ERROR, report)
             return
         request_id = document.get("id") if isinstance(document, dict) else None
         if isinstance(document, dict) and "method" in document and "id" not in document:
@@ -168,4 +169,13 @@ def _has_id(line: bytes) -> bool:
     return b'"id"' in line and json.loads(line).get("id") is not None
 
 
+def _only_id(line: bytes) -> str | int | None:
+    """Return the id of a line that cannot be parsed, if it holds exactly one."""
+    found = _ID.findall(line)
+    if len(found) != 1:
+        return None
+    return int(found[0]) if found[0].isdigit() else found[0].strip(b'"').decode("utf-8", "replace")
+
+
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")')
 _SHAPE = 'Send one object per line: {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'

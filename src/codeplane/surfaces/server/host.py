@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 from filelock import FileLock
 
 from codeplane.core.clock import iso_from_ms
@@ -24,7 +25,7 @@ from codeplane.surfaces.mcp.binding import CallRunner, InFlight
 from codeplane.surfaces.server.facts import ServerFacts, remove_facts, write_facts
 from codeplane.surfaces.server.operator_token import operator_token
 from codeplane.surfaces.server.unix_socket import bind_unix_socket, serve_unix_socket
-from codeplane.workspace.workspace import Workspace
+from codeplane.workspace.workspace import Workspace, prepare_private
 
 if TYPE_CHECKING:
     from codeplane.surfaces.server.http_side import HttpSide
@@ -33,6 +34,7 @@ _log = get_logger(__name__)
 _HOUSEKEEPING_SECONDS = 0.25
 _KEEPALIVE_SECONDS = 15.0
 _EVENT_PAGE = 200
+_REPAIR_SECONDS = 5.0
 _HTTP_DELAY_SECONDS = 0.5
 
 
@@ -51,6 +53,7 @@ class ServerHost:
     token: str
     listener: socket.socket
     is_ready: bool = False
+    is_recording: bool = True
     is_stopping: bool = False
     last_error: dict[str, Any] | None = None
     in_flight: InFlight = field(default_factory=InFlight)
@@ -59,6 +62,7 @@ class ServerHost:
     _rows_changed: asyncio.Event = field(default_factory=asyncio.Event)
     _limiter: anyio.CapacityLimiter | None = None
     http: "HttpSide | None" = None
+    _tasks: TaskGroup | None = None
 
     @property
     def runner(self) -> CallRunner:
@@ -82,6 +86,7 @@ class ServerHost:
         # Before the tasks: a failure here is one clean error, not a group of them.
         local_listener = bind_unix_socket(self.workspace.places)
         async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
             await tasks.start(serve_unix_socket, self, local_listener)
             if not http_first:
                 started()
@@ -93,11 +98,29 @@ class ServerHost:
                 tasks.start_soon(self._keep_house, self.http)
                 write_facts(self.workspace.places, self.facts)
                 self.is_ready = True
+                tasks.start_soon(self._build_index)
+                tasks.start_soon(self._verify_chain)
             if http_first:
                 started()
             await self._stop.wait()
             await self._wind_down()
             tasks.cancel_scope.cancel()
+
+    async def _build_index(self) -> None:
+        """Build or refresh the index in the background, so that the first question need not wait for it."""
+        try:
+            await anyio.to_thread.run_sync(self.workspace.refresh_index, abandon_on_cancel=True)
+        except CodePlaneError as error:
+            self.last_error = error.report().as_dict()
+            _log.warning("the index could not be built yet", extra=fields(error=error.code, reason=error.message))
+
+    async def _verify_chain(self) -> None:
+        """Check the whole chain in the background and say it where people look, if it does not hold."""
+        found = await anyio.to_thread.run_sync(self.workspace.chain.verify, abandon_on_cancel=True)
+        if found.first_bad_seq is not None:
+            message = f"Row {found.first_bad_seq} of the ledger: {found.problem}."
+            self.last_error = ErrorReport("CHAIN_BROKEN", message).as_dict()
+            _log.error("the event chain does not verify", extra=fields(row=found.first_bad_seq, problem=found.problem))
 
     async def _wind_down(self) -> None:
         """Refuse new calls, tell event streams, give calls in flight the grace period."""
@@ -126,19 +149,34 @@ class ServerHost:
                 http.metrics.count(event)
                 if event.data.get("error") == "INTERNAL_ERROR":
                     self.last_error = {"error": "INTERNAL_ERROR", "operation": event.data["operation"]}
-            is_due = self.workspace.clock.monotonic() - last_save > 10
+            is_due = self.workspace.clock.monotonic() - last_save > _REPAIR_SECONDS
             if events or is_due:
                 await anyio.to_thread.run_sync(self._save, is_due)
+                if is_due:
+                    await self._repair()
                 last_save = self.workspace.clock.monotonic() if is_due else last_save
                 self._rows_changed.set()
 
+    async def _repair(self) -> None:
+        """Put back what somebody removed under a running server, so that clients find it again."""
+        places = self.workspace.places
+        if not places.server_facts.exists() or not places.port_file.exists():
+            prepare_private(places)
+            write_facts(places, self.facts)
+        if not places.socket_link.is_symlink() and not places.socket_link.exists() and self._tasks is not None:
+            _log.warning("the socket was removed; it is bound again")
+            await self._tasks.start(serve_unix_socket, self, bind_unix_socket(places))
+
     def _save(self, with_sessions: bool) -> None:  # noqa: FBT001 - handed to a worker thread by position.
         try:
+            self.workspace.chain.database.check_file()
             self.workspace.chain.flush()
             if with_sessions:
                 self.workspace.sessions.save()
                 self.workspace.sessions.sweep()
+            self.is_recording = True
         except CodePlaneError as error:
+            self.is_recording = False
             self.last_error = error.report().as_dict()
             _log.warning("rows could not be committed yet", extra=fields(error=error.code, reason=error.message))
 
@@ -169,6 +207,7 @@ class ServerHost:
     def status(self) -> dict[str, Any]:
         """Return what `/status` and `cpl status` show."""
         workspace = self.workspace
+        reconciled = workspace.last_reconcile_ms
         return {
             "api_version": API_VERSION,
             "version": VERSION,
@@ -181,8 +220,8 @@ class ServerHost:
             "mode": self.mode,
             "started": iso_from_ms(self.facts.started_ms),
             "ready": self.is_ready,
-            "index": {"status": "not available yet", "last_reconcile": None},
-            "last_reconcile": None,
+            "index": workspace.index_summary(),
+            "last_reconcile": iso_from_ms(reconciled) if reconciled is not None else None,
             "last_error": self.last_error,
             "calls_in_flight": self.in_flight.count,
             "ledger_rows": workspace.chain.last_seq(),
@@ -251,7 +290,9 @@ def close_host(host: ServerHost) -> None:
 
 
 def _listen(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # The protocol is named because asyncio turns off Nagle's algorithm only then; with it every answer on a connection
+    # that is kept alive waits 40 ms.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))

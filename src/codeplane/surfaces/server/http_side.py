@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from codeplane.surfaces.server.host import ServerHost
 
 _MAX_BODY = 16 * 1024 * 1024
+# Each keeps about 40 kB until it is closed or idle for too long.
+_MAX_SESSIONS = 1000
 
 
 class HttpSide:
@@ -82,7 +84,9 @@ class HttpSide:
             raise CodePlaneError("UNKNOWN_PROFILE", "Too many different tool lists are in use.")
         server = build_server(self._host.runner, profile, "mcp-http", _http_connection)
         idle = self._host.workspace.settings.sessions.idle_timeout_minutes * 60.0
-        manager = StreamableHTTPSessionManager(server, session_idle_timeout=idle, max_request_body_size=_MAX_BODY)
+        manager = StreamableHTTPSessionManager(
+            server, session_idle_timeout=idle, max_request_body_size=_MAX_BODY, max_sessions=_MAX_SESSIONS
+        )
         self._managers[profile.name] = manager
         await self._tasks.start(_keep_running, manager)
         return manager

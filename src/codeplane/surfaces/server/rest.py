@@ -77,8 +77,10 @@ class _Rest:
         return JSONResponse({"status": "ok", "version": VERSION, "pid": self._host.facts.pid})
 
     async def ready(self, _request: Request) -> Response:
-        if self._host.is_ready:
+        if self._host.is_ready and self._host.is_recording:
             return JSONResponse({"status": "ready"})
+        if self._host.is_ready:
+            return error_response(503, ErrorReport("DATABASE_UNAVAILABLE", "Calls cannot be recorded."))
         report = ErrorReport("SERVER_SHUTTING_DOWN", "The server is starting or stopping.")
         return error_response(503, report)
 
@@ -107,7 +109,10 @@ class _Rest:
         arguments = await _body(request)
         kind = CallerKind.PERSON if authorized else CallerKind.AGENT
         client = request.headers.get("user-agent", "rest")[:120]
-        answer = await self._host.runner.run(name, arguments, Caller(kind, "rest", f"rest:{kind.value}", client), None)
+        # One session per connection: anonymous callers must not use up each other's budget.
+        peer = f"{request.client.host}:{request.client.port}" if request.client else "unknown"
+        caller = Caller(kind, "rest", f"rest:{kind.value}:{peer}", client)
+        answer = await self._host.runner.run(name, arguments, caller, None)
         if isinstance(answer, ErrorReport):
             return error_response(503, answer)
         return JSONResponse(answer.envelope(), status_code=_STATUS_OF[answer.outcome])
@@ -119,6 +124,11 @@ class _Rest:
         return StreamingResponse(self._events(start), media_type="text/event-stream", headers=headers)
 
     async def _events(self, start: int | None) -> AsyncIterator[bytes]:
+        newest = await anyio.to_thread.run_sync(self._host.workspace.chain.last_seq)
+        if start is not None and start > newest:
+            # The ledger the client knew is gone; it goes on with what there is.
+            yield b'event: reset\ndata: {"reason": "the ledger starts anew"}\n\n'
+            start = newest
         async for row in self._host.rows_from(start):
             if row is None:
                 yield b": still here\n\n"

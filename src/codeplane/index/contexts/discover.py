@@ -1,0 +1,54 @@
+"""Find the contexts of a tree: markers, authority, membership and probe, in this order."""
+
+from collections.abc import Sequence
+
+from codeplane.core.paths import RepoPath
+from codeplane.index.contexts.authority import detach_unlisted, read_fences
+from codeplane.index.contexts.markers import find_markers, make_candidates
+from codeplane.index.contexts.membership import UniversalExcludes, exclude_specs, members_by_candidate
+from codeplane.index.contexts.model import (
+    Candidate,
+    Context,
+    ContextSet,
+    ContextStatus,
+    Tier,
+    TreeView,
+    context_id_of,
+)
+from codeplane.index.contexts.probe import probe_files
+from codeplane.languages.families import FAMILY_BY_NAME
+
+
+def discover_contexts(view: TreeView) -> ContextSet:
+    """Return all contexts, whatever their status, and the workspace files that could not be understood.
+
+    The order of the files makes no difference. All candidates are probed before this returns, so that a router is
+    never built from a half-known tree.
+    """
+    universal = UniversalExcludes(view.holds_tracked)
+    markers = find_markers(view.files, universal)
+    reading = read_fences(markers, view.read_text)
+    declared = [fence.marker for fence in reading.fences if fence.marker.tier is Tier.PACKAGE]
+    candidates = detach_unlisted(make_candidates(markers, declared), reading.fences)
+    excludes = exclude_specs(candidates)
+    members = members_by_candidate(candidates, view.files, universal)
+    contexts = (_probed(view, item, excludes[item], members.get(item, ())) for item in candidates)
+    return ContextSet(tuple(contexts), reading.problems)
+
+
+def _probed(view: TreeView, candidate: Candidate, exclude: tuple[str, ...], members: Sequence[RepoPath]) -> Context:
+    family = FAMILY_BY_NAME[candidate.family]
+    status, reason = ContextStatus.DETACHED, candidate.detached
+    if not candidate.detached:
+        result = probe_files(members, family.type, view.parse_quality)
+        status, reason = ContextStatus(result.outcome.value), result.reason
+    return Context(
+        context_id=context_id_of(candidate.family, candidate.root),
+        family=candidate.family,
+        root_path=candidate.root,
+        tier=candidate.tier,
+        status=status,
+        reason=reason,
+        include=family.include,
+        exclude=exclude,
+    )

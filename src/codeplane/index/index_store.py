@@ -1,0 +1,205 @@
+"""What the index knows about files, in `index.db`, with their text in a pack beside it.
+
+Everything here is derived: a file that is missing, damaged or of another schema is thrown away and built again.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.logs import fields, get_logger
+from codeplane.index.sweep import FileStamp
+from codeplane.index.text_pack import Extent, TextPack
+from codeplane.store.sqlite import Database, Schema
+
+_log = get_logger(__name__)
+
+INDEX_SCHEMA = Schema(
+    "index",
+    (
+        """
+        CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+        CREATE TABLE texts (
+            text_id INTEGER PRIMARY KEY,
+            sha256 TEXT NOT NULL UNIQUE,
+            normalised TEXT NOT NULL,
+            offset INTEGER NOT NULL,
+            length INTEGER NOT NULL,
+            line_count INTEGER NOT NULL
+        );
+        CREATE TABLE files (
+            file_id INTEGER PRIMARY KEY,
+            path TEXT NOT NULL UNIQUE,
+            mtime_ns INTEGER NOT NULL,
+            ctime_ns INTEGER NOT NULL,
+            size INTEGER NOT NULL,
+            inode INTEGER NOT NULL,
+            checked_ns INTEGER NOT NULL,
+            text_id INTEGER REFERENCES texts,
+            problem TEXT NOT NULL,
+            language TEXT NOT NULL,
+            epoch INTEGER NOT NULL
+        );
+        CREATE INDEX files_by_text ON files (text_id);
+        """,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """One file as the index knows it; `problem` says why its text is not indexed, empty when it is."""
+
+    file_id: int
+    path: str
+    stamp: FileStamp
+    checked_ns: int
+    text_id: int | None
+    problem: str
+    language: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedText:
+    """A text by its content, shared by every file and branch that holds it."""
+
+    text_id: int
+    sha256: str
+    normalised: str
+    extent: Extent
+    line_count: int
+
+
+class IndexStore:
+    """Opens `index.db` and its pack, and starts over when they cannot be trusted.
+
+    Invariant: `healed` says in words what was thrown away, empty when nothing was.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.healed = ""
+        self.database = self._open()
+        self.pack = TextPack(directory / "text.pack")
+        try:
+            if self._pack_is_short():
+                self._start_over("its text file is missing or cut")
+        except CodePlaneError as error:
+            if error.code != "STORE_CORRUPT":
+                raise
+            self._start_over("index.db was damaged")
+
+    def _open(self) -> Database:
+        try:
+            return Database(self._directory / "index.db", INDEX_SCHEMA, durable=False)
+        except CodePlaneError as error:
+            if error.code not in {"STORE_CORRUPT", "MIGRATION_FAILED", "QUERY_FAILED"}:
+                raise
+            self._remove(f"index.db could not be read ({error.code})")
+            return Database(self._directory / "index.db", INDEX_SCHEMA, durable=False)
+
+    def start_over(self, reason: str) -> None:
+        """Throw the index away and begin with an empty one, whose epochs go on above the old."""
+        self._start_over(reason)
+
+    def _start_over(self, reason: str) -> None:
+        epoch = 0
+        with suppress(CodePlaneError):
+            epoch = self.epoch()
+        self.database.close()
+        self._remove(reason)
+        self.database = Database(self._directory / "index.db", INDEX_SCHEMA, durable=False)
+        self.set_meta({"epoch": str(epoch)})
+
+    def _remove(self, reason: str) -> None:
+        self.healed = f"The index was built again: {reason}."
+        _log.warning("the index is built again", extra=fields(reason=reason))
+        for name in ("index.db", "index.db-wal", "index.db-shm", "text.pack"):
+            (self._directory / name).unlink(missing_ok=True)
+
+    def _pack_is_short(self) -> bool:
+        try:
+            return self.pack.path.stat().st_size < self.pack_size()
+        except OSError:
+            return self.pack_size() > 0
+
+    def meta(self, key: str, default: str = "") -> str:
+        """Return a value of the index's own."""
+        with self.database.read() as connection:
+            record = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(record[0]) if record else default
+
+    def set_meta(self, values: Mapping[str, str]) -> None:
+        """Keep values of the index's own."""
+        with self.database.write() as connection:
+            write_meta(connection, values)
+
+    def epoch(self) -> int:
+        """Return the number of the newest published state."""
+        return int(self.meta("epoch", "0"))
+
+    def pack_size(self) -> int:
+        """Return how many bytes of the pack are in use or were."""
+        return int(self.meta("pack_size", "0"))
+
+    def files(self) -> dict[str, IndexedFile]:
+        """Return every file by path."""
+        with self.database.read() as connection:
+            return {record["path"]: _file(record) for record in connection.execute("SELECT * FROM files")}
+
+    def texts(self) -> dict[int, IndexedText]:
+        """Return every text that some file holds, by id."""
+        query = "SELECT * FROM texts WHERE text_id IN (SELECT text_id FROM files WHERE text_id IS NOT NULL)"
+        with self.database.read() as connection:
+            return {record["text_id"]: _text(record) for record in connection.execute(query)}
+
+    def text_by_hash(self, connection: sqlite3.Connection, sha256: str) -> IndexedText | None:
+        """Return a text by its raw hash, also one that no file holds any more."""
+        record = connection.execute("SELECT * FROM texts WHERE sha256 = ?", (sha256,)).fetchone()
+        return _text(record) if record else None
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+
+
+def write_meta(connection: sqlite3.Connection, values: Mapping[str, str]) -> None:
+    """Write values of the index's own inside a transaction."""
+    connection.executemany(
+        "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", list(values.items())
+    )
+
+
+def write_files(connection: sqlite3.Connection, rows: Iterable[tuple[object, ...]]) -> None:
+    """Insert or replace files; a row is path, stamp fields, checked_ns, text_id, problem, language, epoch."""
+    connection.executemany(
+        "INSERT INTO files (path, mtime_ns, ctime_ns, size, inode, checked_ns, text_id, problem, language, epoch)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET mtime_ns = excluded.mtime_ns,"
+        " ctime_ns = excluded.ctime_ns, size = excluded.size, inode = excluded.inode,"
+        " checked_ns = excluded.checked_ns, text_id = excluded.text_id, problem = excluded.problem,"
+        " language = excluded.language, epoch = excluded.epoch",
+        rows,
+    )
+
+
+def _file(record: sqlite3.Row) -> IndexedFile:
+    stamp = FileStamp(record["mtime_ns"], record["ctime_ns"], record["size"], record["inode"])
+    return IndexedFile(
+        record["file_id"],
+        record["path"],
+        stamp,
+        record["checked_ns"],
+        record["text_id"],
+        record["problem"],
+        record["language"],
+        record["epoch"],
+    )
+
+
+def _text(record: sqlite3.Row) -> IndexedText:
+    extent = Extent(record["offset"], record["length"])
+    return IndexedText(record["text_id"], record["sha256"], record["normalised"], extent, record["line_count"])

@@ -1,0 +1,134 @@
+"""One pass over the working tree: which files are there, and which may have changed since they were last read.
+
+The floor is `os.scandir` with a `stat` for every file. Ignore rules cost more than that, so decisions about paths are
+kept as long as nothing that decides them has changed.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
+from codeplane.core.printable import printable_name
+from codeplane.index.discovery import LeftOut
+from codeplane.index.ignore_rules import IGNORE_FILE, IgnoreRules
+
+# File systems keep times in steps; a file written within this distance of its reading may have changed unseen.
+RACY_NS = 1_000_000_000
+
+
+class FileStamp(NamedTuple):
+    """What `stat` says of a file; equal stamps mean the same content unless the file was read too soon after.
+
+    A tuple, because a sweep makes one for every file.
+    """
+
+    mtime_ns: int
+    ctime_ns: int
+    size: int
+    inode: int
+
+    def is_racy(self, checked_ns: int) -> bool:
+        """Tell whether the file could have been written again after it was read at `checked_ns`."""
+        return max(self.mtime_ns, self.ctime_ns) > checked_ns - RACY_NS
+
+
+@dataclass(slots=True)
+class Sweep:
+    """What one pass found."""
+
+    files: dict[str, FileStamp] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+class Sweeper:
+    """Walks the tree and remembers decisions about paths.
+
+    Invariant: a kept decision is used only while every `.cplignore` seen and `deciders()` (git's index) are as they
+    were. Decisions map the name on disk to the path it is indexed under, None for what is left out.
+    """
+
+    def __init__(self, root: Path, rules: Callable[[], IgnoreRules], deciders: Callable[[], object]) -> None:
+        self._root = root
+        self._make_rules = rules
+        self._deciders = deciders
+        self._decided_by: object = None
+        self._ignore_stamps: dict[str, FileStamp] = {}
+        self._decisions: dict[str, str | None] = {}
+        self._out: dict[str, LeftOut] = {}
+
+    def sweep(self) -> Sweep:
+        """Return every file that is in, with its stamp, and everything that is left out, in a fixed order."""
+        deciders = self._deciders()
+        if deciders != self._decided_by:
+            self._forget()
+        found = self._walk()
+        ignore_stamps = {path: stamp for path, stamp in found.files.items() if path.endswith(IGNORE_FILE)}
+        if ignore_stamps != self._ignore_stamps:
+            # An ignore file changed, so every decision is made anew.
+            self._forget()
+            found = self._walk()
+        self._decided_by, self._ignore_stamps = deciders, ignore_stamps
+        found.left_out.sort(key=lambda item: item.path)
+        return found
+
+    def _forget(self) -> None:
+        self._decisions, self._out = {}, {}
+
+    def _walk(self) -> Sweep:
+        rules = self._make_rules()
+        found = Sweep()
+        stack = [("", str(self._root))]
+        while stack:
+            prefix, location = stack.pop()
+            try:
+                with os.scandir(location) as entries:
+                    self._take(entries, prefix, rules, found, stack)
+            except OSError as error:
+                reason = f"unreadable: {error.strerror}"
+                found.left_out.append(LeftOut(printable_name(prefix[:-1]), reason, "file system", is_directory=True))
+        return found
+
+    def _take(
+        self,
+        entries: Iterable["os.DirEntry[str]"],
+        prefix: str,
+        rules: IgnoreRules,
+        found: Sweep,
+        stack: list[tuple[str, str]],
+    ) -> None:
+        # The innermost loop of every answer: one stat, one look-up and one tuple per file.
+        decisions, files, is_dir, is_file = self._decisions, found.files, stat.S_ISDIR, stat.S_ISREG
+        for entry in entries:
+            status = entry.stat(follow_symlinks=False)
+            mode = status.st_mode
+            # A directory and a file of the same name are decided apart, for one may become the other.
+            name = f"{prefix}{entry.name}/" if is_dir(mode) else prefix + entry.name
+            if name in decisions:
+                path = decisions[name]
+            else:
+                path = decisions[name] = self._decide(name, rules, is_directory=is_dir(mode))
+            if path is None:
+                found.left_out.append(self._out[name])
+            elif is_file(mode):
+                files[path] = FileStamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+            elif is_dir(mode):
+                stack.append((name, entry.path))
+            elif not stat.S_ISLNK(mode):
+                found.left_out.append(LeftOut(path, "not a regular file", "file system", is_directory=False))
+
+    def _decide(self, name: str, rules: IgnoreRules, *, is_directory: bool) -> str | None:
+        text = name.rstrip("/")
+        rule = rules.exclusion_of_entry(text, is_directory=is_directory)
+        if rule is not None:
+            self._out[name] = LeftOut(printable_name(text), rule.line, rule.source, is_directory)
+            return None
+        try:
+            return RepoPath.parse(text).text
+        except CodePlaneError as error:
+            self._out[name] = LeftOut(printable_name(text), error.message, "name", is_directory)
+            return None

@@ -1,0 +1,78 @@
+"""All indexed text in one file, so that searching needs no opening of thousands of files.
+
+Texts are appended and never changed; what is no longer used stays until the pack is rewritten. Readers map the file.
+Searching 37 MB for a literal takes about 25 ms, half of what ripgrep needs to open 5,500 files (`bench/search.py`).
+"""
+
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Extent:
+    """Where one text lies in the pack."""
+
+    offset: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """Return the first byte after the text."""
+        return self.offset + self.length
+
+
+class TextPack:
+    """One pack file.
+
+    Invariant: bytes below the size that the index database knows never change; a torn append lies above it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @contextmanager
+    def appending(self, size: int) -> Iterator["PackWriter"]:
+        """Append after `size`, dropping what an interrupted writer left there; flushed to disk at the end."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "r+b") as file:
+            if os.fstat(descriptor).st_size < size:
+                raise ValueError(f"{self.path.name} is shorter than the index says")
+            file.truncate(size)
+            file.seek(size)
+            yield PackWriter(file, size)
+            file.flush()
+            os.fdatasync(descriptor) if hasattr(os, "fdatasync") else os.fsync(descriptor)
+
+    @contextmanager
+    def mapped(self, size: int) -> Iterator["mmap.mmap | bytes"]:
+        """Give the first `size` bytes for reading.
+
+        Raises:
+            OSError, ValueError: the file is missing or shorter than the index says.
+        """
+        if size == 0:
+            yield b""
+            return
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ) as view:
+            yield view
+
+
+class PackWriter:
+    """Appends texts one after the other."""
+
+    def __init__(self, file: "object", size: int) -> None:
+        self._file = file
+        self.size = size
+
+    def append(self, text: bytes) -> Extent:
+        """Append one text and a newline that keeps it apart from the next; return where it lies."""
+        extent = Extent(self.size, len(text))
+        self._file.write(text)  # type: ignore[attr-defined]
+        self._file.write(b"\n")  # type: ignore[attr-defined]
+        self.size += len(text) + 1
+        return extent

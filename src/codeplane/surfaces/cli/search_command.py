@@ -1,0 +1,55 @@
+"""`cpl search`: find lines in the indexed files, as an agent would."""
+
+from pathlib import Path
+
+import click
+
+from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.dispatch import dispatch
+from codeplane.operations.run import Door
+from codeplane.surfaces.cli.call_command import cli_caller
+from codeplane.surfaces.cli.main import FINDINGS, OK
+from codeplane.surfaces.cli.output import json_option, print_answer, repo_option, set_option
+from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
+
+
+@click.command("search", short_help="Find every line that holds a text.")
+@click.argument("query")
+@click.option("--regex", "-e", is_flag=True, help="QUERY is an RE2 expression.")
+@click.option("--ignore-case", "-i", is_flag=True, help="Upper and lower case are the same.")
+@click.option("--word", "-w", is_flag=True, help="Whole words only.")
+@click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only files that match, as in .gitignore.")
+@click.option("--language", "languages", multiple=True, help="Only files of this language.")
+@click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Hits to show.")
+@click.option("--cursor", default=None, help="Go on where the last answer was cut.")
+@json_option
+@repo_option
+@set_option
+def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
+    query: str,
+    regex: bool,  # noqa: FBT001 - click passes flags by name.
+    ignore_case: bool,  # noqa: FBT001
+    word: bool,  # noqa: FBT001
+    paths: tuple[str, ...],
+    languages: tuple[str, ...],
+    limit: int,
+    cursor: str | None,
+    as_json: bool,  # noqa: FBT001
+    start: str,
+    overrides: tuple[str, ...],
+) -> int:
+    """Find every line that holds QUERY, with or without a running server; exit code 1 when there is none."""
+    arguments = {
+        "query": query,
+        "regex": regex,
+        "ignore_case": ignore_case,
+        "whole_word": word,
+        "scope": {"paths": list(paths), "languages": list(languages)},
+        "limit": limit,
+        "cursor": cursor,
+    }
+    with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
+        answer = dispatch(Door(workspace, OPERATIONS), "search", arguments, cli_caller(workspace))
+    print_answer(answer, as_json=as_json)
+    found = not answer.is_error and bool(getattr(answer.result, "results", ()))
+    return OK if found else FINDINGS
