@@ -47,23 +47,31 @@ def bare_sweep(root: Path) -> int:
     return count
 
 
+def peer_command(rg: str, text: str) -> list[str]:
+    """Return the peer's command: ripgrep where there is one, else grep."""
+    if not rg:
+        return ["grep", "-r", "-n", "-a", "-F", "--exclude-dir=.git", "--exclude-dir=.codeplane", "-e", text, "."]
+    return [rg, "-F", "-n", "--no-ignore", "--hidden", "-a", "-g", "!.git", "-g", "!.codeplane", "-e", text, "."]
+
+
 def measure_queries(workspace: Workspace, rg: str) -> None:
     """Print one row per query."""
     state, store = workspace.index.state(), workspace.index.store
+    name = "rg" if rg else "grep"
     for text in QUERIES:
         query = TextQuery(text)
-        command = [rg, "-F", "-n", "--no-ignore", "--hidden", "-a", "-g", "!.git", "-g", "!.codeplane", "-e", text, "."]
+        command = peer_command(rg, text)
         peer = median_ms(lambda: subprocess.run(command, cwd=workspace.root, stdout=subprocess.DEVNULL, check=False))  # noqa: B023
         page = median_ms(lambda: list(itertools.islice(find_lines(store, state, query, None), 20)))  # noqa: B023
         whole = median_ms(lambda: sum(1 for _ in find_lines(store, state, query, None)))  # noqa: B023
-        print(f"{text!r}: first page {page / peer:.2f} x rg, all lines {whole / peer:.2f} x rg   ({peer:.0f} ms)")
+        print(f"{text!r}: first page {page / peer:.2f} x, all lines {whole / peer:.2f} x {name}   ({peer:.0f} ms)")
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--repo", type=Path, required=True)
-    parser.add_argument("--rg", default=shutil.which("rg") or "rg")
+    parser.add_argument("--rg", default=shutil.which("rg") or "")
     options = parser.parse_args()
     with open_workspace(WorkspaceRequest(options.repo)) as workspace:
         report = workspace.index.refresh()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from codeplane.operations.catalog import OPERATIONS
 from surfaces.support_processes import (
     DEADLINE_SECONDS,
     HttpPeer,
@@ -319,3 +320,9 @@ def test_no_request_of_this_module_left_a_traceback(rest_server: UpServer) -> No
     rest_server.get("/operations?limit=%C2%B2")
 
     assert "Traceback" not in rest_server.stderr
+
+
+def test_the_openapi_document_lists_every_operation(rest_server: UpServer) -> None:
+    paths = rest_server.get("/openapi.json").json["paths"]
+
+    assert {f"/operations/{name}" for name in OPERATIONS} <= set(paths)

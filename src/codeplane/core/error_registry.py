@@ -508,7 +508,7 @@ ERROR_TABLE: tuple[ErrorEntry, ...] = (
         False,
         True,
         "There is no such address on this server.",
-        "See /status for what exists.",
+        "See /openapi.json for what exists.",
         "Server, sessions and stores",
     ),
     ErrorEntry(

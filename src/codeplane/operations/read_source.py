@@ -99,7 +99,7 @@ class SourceFile(Result):
     language: str
     line_count: int = Field(description="Lines in the whole file.")
     range: tuple[int, int] = Field(description="First and last line delivered.")
-    file_sha256: str = Field(description="Of the whole file's raw bytes; give it to write_source.")
+    file_sha256: str = Field(description="Of the whole file's raw bytes.")
     encoding: str
     line_endings: str = Field(description="lf, crlf, mixed or none; content is delivered with \\n.")
     notes: list[str] = Field(default_factory=list)
@@ -297,7 +297,7 @@ def _render_file(file: SourceFile) -> str:
 READ_SOURCE = Operation(
     name=NAME,
     family="files",
-    summary="Read files or line ranges, several in one call. Gives each file's sha256 for write_source.",
+    summary="Read files or line ranges, several in one call, with each file's sha256.",
     request_type=ReadSourceRequest,
     result_type=ReadSourceResult,
     effect=EffectClass.READ,

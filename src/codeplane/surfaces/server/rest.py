@@ -16,6 +16,7 @@ from codeplane.core.version import VERSION
 from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.ledger.chain import FINAL_KINDS, LedgerRow, RowFilter
 from codeplane.operations.answer import Outcome
+from codeplane.surfaces.server.openapi import openapi_document
 from codeplane.surfaces.server.operator_token import is_operator
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def routes(host: "ServerHost", metrics_text: Callable[[], bytes]) -> list[BaseRo
         Route("/operations", rest.operations),
         Route("/operations/{name}", rest.call_operation, methods=["POST"]),
         Route("/stream/events", rest.stream_events),
+        Route("/openapi.json", rest.openapi),
     ]
 
 
@@ -116,6 +118,9 @@ class _Rest:
         if isinstance(answer, ErrorReport):
             return error_response(503, answer)
         return JSONResponse(answer.envelope(), status_code=_STATUS_OF[answer.outcome])
+
+    async def openapi(self, _request: Request) -> Response:
+        return JSONResponse(openapi_document(self._host.door.operations))
 
     async def stream_events(self, request: Request) -> Response:
         last = request.headers.get("last-event-id") or request.query_params.get("last_event_id")

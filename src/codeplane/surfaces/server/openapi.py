@@ -1,0 +1,49 @@
+"""The REST interface as an OpenAPI document, made from the catalog."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from codeplane.core.version import API_VERSION
+from codeplane.operations.operation import AnyOperation
+from codeplane.operations.schema import input_schema, output_schema
+
+_PLAIN = {
+    "/health": "Whether the server lives.",
+    "/ready": "Whether it takes and records calls.",
+    "/status": "Repository, index, sessions by label, last error.",
+    "/metrics": "Prometheus text.",
+    "/operations": "Calls; filters type, outcome, session, task, since, until, cursor, limit.",
+    "/stream/events": "The same as they happen, as server-sent events that resume by Last-Event-ID.",
+}
+
+
+def openapi_document(operations: Mapping[str, AnyOperation]) -> dict[str, Any]:
+    """Return the document for these operations."""
+    answer = {"description": "The answer, or an error object."}
+    paths: dict[str, Any] = {
+        path: {"get": {"summary": text, "responses": {"200": answer}}} for path, text in _PLAIN.items()
+    }
+    for operation in operations.values():
+        paths[f"/operations/{operation.name}"] = {"post": _post(operation)}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "CodePlane", "version": API_VERSION},
+        "components": {"securitySchemes": {"operator": {"type": "http", "scheme": "bearer"}}},
+        "paths": paths,
+    }
+
+
+def _post(operation: AnyOperation) -> dict[str, Any]:
+    needs_token = operation.effect.value != "read" or operation.name == "call"
+    return {
+        "summary": operation.summary,
+        "requestBody": {"content": {"application/json": {"schema": input_schema(operation)}}},
+        "responses": {
+            "200": {
+                "description": "The result in its envelope.",
+                "content": {"application/json": {"schema": output_schema(operation)}},
+            },
+            "default": {"description": "An error object."},
+        },
+        "security": [{"operator": []}] if needs_token else [],
+    }
