@@ -228,3 +228,22 @@ def test_a_full_disk_keeps_the_old_epoch(indexed: Workspace, monkeypatch: pytest
             indexed.index.refresh()
     assert indexed.index.store.epoch() == 1
     assert _lines(indexed.index, "needle") == [("new.py", 1)]
+
+
+def test_the_next_process_decides_no_path_again(indexed: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(indexed.root, {"build/out.txt": "x\n", ".env": "x\n"})
+    indexed.index.refresh()
+    left_out = indexed.index.state().left_out
+    with _open(indexed.root) as other:
+        decided: list[str] = []
+        monkeypatch.setattr(
+            "codeplane.index.sweep.Sweeper._decide", lambda _self, name, *_rest, **_more: decided.append(name)
+        )
+        other.index.refresh()
+        assert (decided, other.index.state().left_out) == ([], left_out)
+
+
+def test_an_ignore_file_that_changed_between_processes_is_seen(indexed: Workspace) -> None:
+    write(indexed.root, {".cplignore": "docs/\n"})
+    with _open(indexed.root) as other:
+        assert _lines(other.index, "three") == []

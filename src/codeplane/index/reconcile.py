@@ -3,6 +3,7 @@
 Calls that arrive together share one sweep that began after they arrived; a failed update leaves the old epoch.
 """
 
+import json
 import os
 import sqlite3
 import threading
@@ -76,6 +77,7 @@ class Reconciler:
         self._finished = 0
         self._last: ReconcileReport | None = None
         self._failure: CodePlaneError | None = None
+        self._kept_decisions: tuple[str, list[LeftOut]] | None = None
         self.state: IndexState | None = None
 
     def ensure_fresh(self) -> ReconcileReport:
@@ -105,6 +107,8 @@ class Reconciler:
 
     def _update(self) -> ReconcileReport:
         begun = time.perf_counter()
+        if self.state is None:
+            self._take_over_decisions()
         found = self._sweeper.sweep()
         swept = time.perf_counter()
         try:
@@ -115,6 +119,7 @@ class Reconciler:
             self.store.start_over("index.db was damaged or removed")
             self.state = None
             report = self._apply(found)
+        self._keep_decisions(found)
         ended = time.perf_counter()
         return ReconcileReport(
             *report, n_files=len(found.files), sweep_ms=(swept - begun) * 1000, total_ms=(ended - begun) * 1000,
@@ -138,6 +143,22 @@ class Reconciler:
             return self.state.files
         self.state = None
         return self.store.files()
+
+    def _take_over_decisions(self) -> None:
+        """Let the first sweep of this process use what the last one decided about paths."""
+        kept = self.store.meta("left_out")
+        if kept:
+            stamps = {path: file.stamp for path, file in self.store.files().items()}
+            self._sweeper.prime(stamps, [LeftOut(*row) for row in json.loads(kept)], self.store.meta("decided_by"))
+
+    def _keep_decisions(self, found: Sweep) -> None:
+        """Keep what was decided for the next process, when it differs from what is kept."""
+        now = (self._sweeper.decided_by, found.left_out)
+        if now == self._kept_decisions:
+            return
+        rows = [[item.path, item.rule, item.source, item.is_directory] for item in found.left_out]
+        self.store.set_meta({"left_out": json.dumps(rows), "decided_by": self._sweeper.decided_by})
+        self._kept_decisions = now
 
     def _publish_left_out(self, found: Sweep) -> None:
         if self.state is not None and list(self.state.left_out) != found.left_out:

@@ -6,7 +6,7 @@ kept as long as nothing that decides them has changed.
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -60,6 +60,33 @@ class Sweeper:
         self._ignore_stamps: dict[str, FileStamp] = {}
         self._decisions: dict[str, str | None] = {}
         self._out: dict[str, LeftOut] = {}
+
+    def prime(self, files: Mapping[str, FileStamp], left_out: Iterable[LeftOut], decided_by: str) -> None:
+        """Take over the decisions of an earlier process, if what decides them is still the same.
+
+        A name on disk that is not shown as it is, or a directory without files, is simply decided again.
+        """
+        deciders = self._deciders()
+        if repr(deciders) != decided_by:
+            return
+        self._decided_by = deciders
+        self._ignore_stamps = {path: stamp for path, stamp in files.items() if path.endswith(IGNORE_FILE)}
+        for path in files:
+            self._decisions[path] = path
+            parent = path.rpartition("/")[0]
+            while parent and f"{parent}/" not in self._decisions:
+                self._decisions[f"{parent}/"] = parent
+                parent = parent.rpartition("/")[0]
+        for item in left_out:
+            if item.source != "file system" and printable_name(item.path) == item.path:
+                name = f"{item.path}/" if item.is_directory else item.path
+                self._decisions[name] = None
+                self._out[name] = item
+
+    @property
+    def decided_by(self) -> str:
+        """Return what the decisions rest on, to be kept for the next process."""
+        return repr(self._decided_by)
 
     def sweep(self) -> Sweep:
         """Return every file that is in, with its stamp, and everything that is left out, in a fixed order."""
