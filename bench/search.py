@@ -56,14 +56,14 @@ def peer_command(rg: str, text: str) -> list[str]:
 
 def measure_queries(workspace: Workspace, rg: str) -> None:
     """Print one row per query."""
-    state, store = workspace.index.state(), workspace.index.store
+    state = workspace.index.state()
     name = "rg" if rg else "grep"
     for text in QUERIES:
         query = TextQuery(text)
         command = peer_command(rg, text)
         peer = median_ms(lambda: subprocess.run(command, cwd=workspace.root, stdout=subprocess.DEVNULL, check=False))  # noqa: B023
-        page = median_ms(lambda: list(itertools.islice(find_lines(store, state, query, None), 20)))  # noqa: B023
-        whole = median_ms(lambda: sum(1 for _ in find_lines(store, state, query, None)))  # noqa: B023
+        page = median_ms(lambda: list(itertools.islice(find_lines(state, query, None), 20)))  # noqa: B023
+        whole = median_ms(lambda: sum(1 for _ in find_lines(state, query, None)))  # noqa: B023
         print(f"{text!r}: first page {page / peer:.2f} x, all lines {whole / peer:.2f} x {name}   ({peer:.0f} ms)")
 
 

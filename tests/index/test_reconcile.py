@@ -35,7 +35,7 @@ def _open(root: Path) -> Workspace:
 
 def _lines(index: RepositoryIndex, text: str) -> list[tuple[str, int]]:
     index.refresh()
-    return [(hit.path, hit.line) for hit in find_lines(index.store, index.state(), TextQuery(text), None)]
+    return [(hit.path, hit.line) for hit in find_lines(index.state(), TextQuery(text), None)]
 
 
 def test_the_first_update_indexes_every_file(repo: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_damaged_index_heals_itself(repo: Path, damage: str) -> None:
 
 
 def _damage(private: Path, damage: str) -> None:
-    database, pack = private / "index.db", private / "text.pack"
+    database, pack = private / "index.db", next(private.glob("text-*.pack"))
     if damage == "garbage":
         database.write_bytes(b"garbage" * 1000)
     elif damage == "empty pack":
@@ -247,3 +247,32 @@ def test_an_ignore_file_that_changed_between_processes_is_seen(indexed: Workspac
     write(indexed.root, {".cplignore": "docs/\n"})
     with _open(indexed.root) as other:
         assert _lines(other.index, "three") == []
+
+
+def test_an_index_removed_under_a_running_process_is_built_again(indexed: Workspace) -> None:
+    for path in [*indexed.places.private.glob("index.db*"), *indexed.places.private.glob("text-*.pack")]:
+        path.unlink()
+    write(indexed.root, {"new.py": "needle\n"})
+    assert _lines(indexed.index, "needle") == [("new.py", 1)]
+    assert _lines(indexed.index, "three") == [("docs/guide.md", 3)]
+
+
+def test_an_index_replaced_by_another_process_is_taken_as_it_is(indexed: Workspace) -> None:
+    for path in [*indexed.places.private.glob("index.db*"), *indexed.places.private.glob("text-*.pack")]:
+        path.unlink()
+    with _open(indexed.root) as other:
+        other.index.refresh()
+        write(indexed.root, {"new.py": "needle\n"})
+        assert _lines(indexed.index, "needle") == [("new.py", 1)]
+        assert _lines(other.index, "needle") == [("new.py", 1)]
+
+
+def test_an_old_state_never_reads_the_text_of_another_index(indexed: Workspace) -> None:
+    state = indexed.index.state()
+    for path in [*indexed.places.private.glob("index.db*"), *indexed.places.private.glob("text-*.pack")]:
+        path.unlink()
+    write(indexed.root, {"aaa.py": "other text first\n" * 50})
+    with _open(indexed.root) as other:
+        other.index.refresh()
+        with pytest.raises(CodePlaneError, match="cannot be read"):
+            list(find_lines(state, TextQuery("three"), None))

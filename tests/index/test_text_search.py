@@ -23,7 +23,7 @@ _text = st.text(_ALPHABET + "\n", max_size=120)
 def _search(root: Path, query: TextQuery) -> list[LineHit]:
     with open_workspace(WorkspaceRequest(root, (), SystemClock(), RandomIds())) as workspace:
         workspace.index.refresh()
-        return list(find_lines(workspace.index.store, workspace.index.state(), query, None))
+        return list(find_lines(workspace.index.state(), query, None))
 
 
 def _grep(root: Path, needle: str) -> set[tuple[str, int]]:

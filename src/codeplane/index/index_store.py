@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.ids import RandomIds
 from codeplane.core.logs import fields, get_logger
 from codeplane.index.sweep import FileStamp
 from codeplane.index.text_pack import Extent, TextPack
@@ -83,15 +84,31 @@ class IndexStore:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self.healed = ""
+        self._open_both()
+
+    def _open_both(self) -> None:
         self.database = self._open()
-        self.pack = TextPack(directory / "text.pack")
         try:
+            self.pack = self._pack()
             if self._pack_is_short():
                 self._start_over("its text file is missing or cut")
         except CodePlaneError as error:
             if error.code != "STORE_CORRUPT":
                 raise
             self._start_over("index.db was damaged")
+
+    def _pack(self) -> TextPack:
+        """Return this database's own pack; its name is drawn, so that no state of another index can read it."""
+        with self.database.write() as connection:
+            drawn = f"text-{RandomIds().new('p')[2:12]}.pack"
+            connection.execute("INSERT OR IGNORE INTO meta VALUES ('pack', ?)", (drawn,))
+            name = connection.execute("SELECT value FROM meta WHERE key = 'pack'").fetchone()[0]
+        return TextPack(self._directory / str(name))
+
+    def reopen(self) -> None:
+        """Use the files that are there now, after another process removed or replaced them."""
+        self.database.close()
+        self._open_both()
 
     def _open(self) -> Database:
         try:
@@ -113,13 +130,16 @@ class IndexStore:
         self.database.close()
         self._remove(reason)
         self.database = Database(self._directory / "index.db", INDEX_SCHEMA, durable=False)
+        self.pack = self._pack()
         self.set_meta({"epoch": str(epoch)})
 
     def _remove(self, reason: str) -> None:
         self.healed = f"The index was built again: {reason}."
         _log.warning("the index is built again", extra=fields(reason=reason))
-        for name in ("index.db", "index.db-wal", "index.db-shm", "text.pack"):
+        for name in ("index.db", "index.db-wal", "index.db-shm"):
             (self._directory / name).unlink(missing_ok=True)
+        for pack in self._directory.glob("text-*.pack"):
+            pack.unlink(missing_ok=True)
 
     def _pack_is_short(self) -> bool:
         try:

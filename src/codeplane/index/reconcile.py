@@ -19,7 +19,7 @@ from codeplane.index.discovery import LeftOut
 from codeplane.index.index_store import IndexedFile, IndexedText, IndexStore, write_files, write_meta
 from codeplane.index.source_text import holds_private_key, open_source
 from codeplane.index.sweep import FileStamp, Sweep, Sweeper
-from codeplane.index.text_pack import PackWriter
+from codeplane.index.text_pack import PackWriter, TextPack
 from codeplane.languages.detect import language_of
 
 MAX_TEXT_BYTES = 32 * 1024 * 1024
@@ -56,6 +56,7 @@ class IndexState:
     files: dict[str, IndexedFile]
     texts: dict[int, IndexedText]
     left_out: tuple[LeftOut, ...]
+    pack: TextPack
     pack_size: int
     in_order: tuple[IndexedFile, ...]
 
@@ -114,9 +115,12 @@ class Reconciler:
         try:
             report = self._apply(found)
         except CodePlaneError as error:
-            if error.code not in {"STORE_CORRUPT", "DATABASE_UNAVAILABLE"}:
+            if error.code == "STORE_CORRUPT":
+                self.store.start_over("index.db was damaged")
+            elif error.code == "DATABASE_UNAVAILABLE":
+                self.store.reopen()
+            else:
                 raise
-            self.store.start_over("index.db was damaged or removed")
             self.state = None
             report = self._apply(found)
         self._keep_decisions(found)
@@ -129,6 +133,8 @@ class Reconciler:
     def _apply(
         self, found: Sweep
     ) -> tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
+        # Before anything is compared: another process may have put other files in the place of these.
+        self.store.database.check_file()
         known = self._known_files()
         removed = [path for path in known if path not in found.files]
         suspects = [path for path, stamp in found.files.items() if _may_differ(known.get(path), stamp)]
@@ -199,6 +205,7 @@ class Reconciler:
             files=files,
             texts=self.store.texts(),
             left_out=tuple(found.left_out),
+            pack=self.store.pack,
             pack_size=self.store.pack_size(),
             in_order=tuple(sorted(files.values(), key=_rank)),
         )

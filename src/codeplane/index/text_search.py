@@ -15,7 +15,7 @@ import re2
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.ignore_rules import matcher_for
-from codeplane.index.index_store import IndexedFile, IndexStore
+from codeplane.index.index_store import IndexedFile
 from codeplane.index.reconcile import IndexState
 
 SNIPPET_CHARACTERS = 160
@@ -51,7 +51,7 @@ class Place:
     line: int
 
 
-def find_lines(store: IndexStore, state: IndexState, query: TextQuery, after: Place | None) -> Iterator[LineHit]:
+def find_lines(state: IndexState, query: TextQuery, after: Place | None) -> Iterator[LineHit]:
     """Yield every matching line after `after`, in the fixed order.
 
     Raises:
@@ -60,7 +60,7 @@ def find_lines(store: IndexStore, state: IndexState, query: TextQuery, after: Pl
     search = _searcher(query)
     ordered = ordered_files(state, query)
     try:
-        with store.pack.mapped(state.pack_size) as view:
+        with state.pack.mapped(state.pack_size) as view:
             for file in _from(ordered, after):
                 if file.text_id is None:
                     continue

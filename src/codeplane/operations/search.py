@@ -76,7 +76,7 @@ def _handle(context: CallContext, request: SearchRequest) -> SearchResult:
     state = index.state(epoch)
     if epoch is not None and state.epoch != index.state().epoch:
         context.warnings.append(f"this page is of epoch {epoch}; the files have changed since")
-    hits = list(itertools.islice(find_lines(index.store, state, query, after), request.limit + 1))
+    hits = list(itertools.islice(find_lines(state, query, after), request.limit + 1))
     return _result(state, query, request, hits)
 
 

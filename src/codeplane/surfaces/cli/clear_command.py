@@ -19,7 +19,6 @@ _DERIVED = (
     "index.db-wal",
     "index.db-shm",
     "index.db.lock",
-    "text.pack",
     "tantivy",
     "logs",
     "work",
@@ -48,7 +47,8 @@ def command(everything: bool, yes: bool, as_json: bool, start: str) -> int:  # n
     if is_served(places):
         raise CodePlaneError("SERVER_ALREADY_RUNNING", "A server runs here.", hint="Stop it first, then clear again.")
     if not everything:
-        removed = [name for name in _DERIVED if _remove(places.private / name)]
+        packs = [path.name for path in places.private.glob("text-*.pack")]
+        removed = [name for name in (*_DERIVED, *packs) if _remove(places.private / name)]
         return _report(removed, as_json=as_json)
     losses = _losses(places)
     if losses and not yes and not _confirmed(losses, as_json=as_json):
