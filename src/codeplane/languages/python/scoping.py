@@ -1,0 +1,137 @@
+"""Decide what each name means, by Python's scoping rules."""
+
+from codeplane.languages.facts import BindReason, BindTarget, Certainty, Import, LocalBind
+from codeplane.languages.python.tables import CLASS, FILE, TYPE_PARAMETERS, Place, ScopeRow, Tables
+
+_VARIABLE = (BindReason.LOCAL_ASSIGN, BindReason.PARAM)
+
+
+class Bindings:
+    """What names are bound in which scope.
+
+    Invariant: `binds` is sorted by scope and name; `first_of[scope][key]` is the index of the first bind of a name;
+    `found` remembers the answers of `find`.
+    """
+
+    __slots__ = ("_scopes", "binds", "first_of", "found", "visible_from")
+
+    def __init__(self, tables: Tables) -> None:
+        self._scopes = tables.scopes
+        _settle_nonlocals(tables)
+        self.binds: list[LocalBind] = []
+        self.first_of: list[dict[str, int]] = []
+        self.visible_from: list[dict[str, int]] = []
+        self.found: list[dict[str, int | None]] = [{} for _ in tables.scopes]
+        for number, scope in enumerate(tables.scopes):
+            self._add_scope(number, scope, tables)
+
+    def _add_scope(self, number: int, scope: ScopeRow, tables: Tables) -> None:
+        first_of: dict[str, int] = {}
+        visible_from: dict[str, int] = {}
+        is_sequential = scope.kind in (FILE, CLASS)
+        for key, places in scope.places.items():
+            first_place = places[0][3] if len(places) == 1 else min(place.visible_from for place in places)
+            certainty = Certainty.CERTAIN if len(places) == 1 else _certainty(places, tables.imports)
+            if number == 0 and first_place < tables.last_star_import:
+                certainty = Certainty.UNCERTAIN
+            first_of[key] = len(self.binds)
+            if is_sequential:
+                visible_from[key] = first_place
+            for kind, target, reason, _ in places:
+                bound = target if kind is not BindTarget.UNKNOWN else None
+                self.binds.append(LocalBind(number, key, kind, bound, certainty, reason))
+        for key in sorted(scope.deleted_names - scope.places.keys() - scope.nonlocal_names):
+            first_of[key] = -1
+            self.binds.append(
+                LocalBind(number, key, BindTarget.UNKNOWN, None, Certainty.UNCERTAIN, BindReason.LOCAL_ASSIGN)
+            )
+        self.first_of.append(first_of)
+        self.visible_from.append(visible_from)
+
+    def find(self, scope: int, key: str) -> int | None:
+        """Return the bind that a name in a scope means, remembering the answer."""
+        found = self.found[scope]
+        if key not in found:
+            found[key] = self._search(scope, key)
+        return found[key]
+
+    def find_outside(self, scope: int, key: str) -> int | None:
+        """Return the bind of a name that a class body reads before binding it; the module's own reads find nothing."""
+        if scope == 0:
+            return None
+        return self.first_of[0].get(key)
+
+    def home_of(self, scope: int, key: str) -> int | None:
+        """Return the number of the scope in which a name is bound, None when there is none."""
+        current: int | None = scope
+        is_visible = True
+        while current is not None:
+            row = self._scopes[current]
+            if is_visible or row.kind != CLASS:
+                if key in row.global_names:
+                    return 0 if key in self.first_of[0] else None
+                if key in self.first_of[current]:
+                    return current
+            is_visible = row.kind == TYPE_PARAMETERS and is_visible
+            current = row.parent
+        return None
+
+    def _search(self, scope: int, key: str) -> int | None:
+        home = self.home_of(scope, key)
+        if home is None:
+            return None
+        first = self.first_of[home][key]
+        return first if first >= 0 else None
+
+
+def settled_imports(imports: list[Import], binds: list[LocalBind]) -> tuple[Import, ...]:
+    """Return the imports, those whose name can also mean something else marked UNCERTAIN."""
+    doubtful = {
+        bind.target for bind in binds if bind.target_kind is BindTarget.IMPORT and bind.certainty is Certainty.UNCERTAIN
+    }
+    return tuple(
+        fact
+        if number not in doubtful
+        else Import(
+            fact.scope,
+            fact.source,
+            fact.imported_name,
+            fact.alias,
+            fact.kind,
+            Certainty.UNCERTAIN,
+            fact.span,
+            fact.is_conditional,
+        )
+        for number, fact in enumerate(imports)
+    )
+
+
+def _certainty(places: list[Place], imports: list[Import]) -> Certainty:
+    """Say whether all places mean one thing."""
+    if all(place.target_kind is BindTarget.IMPORT for place in places):
+        meanings = {_meaning(imports[place.target]) for place in places}
+        return Certainty.CERTAIN if len(meanings) == 1 else Certainty.UNCERTAIN
+    return Certainty.UNCERTAIN
+
+
+def _meaning(fact: Import) -> tuple[str, str | None]:
+    """Return what an import binds: `import a.b` and `import a.c` both bind `a`."""
+    if fact.imported_name is None and fact.alias is None:
+        return fact.source.split(".")[0], None
+    return fact.source, fact.imported_name
+
+
+def _settle_nonlocals(tables: Tables) -> None:
+    """Give bindings under `nonlocal` to the function scope that the rules name."""
+    for scope, key, place in tables.nonlocal_binds:
+        current = tables.scopes[scope].parent
+        while current is not None:
+            row = tables.scopes[current]
+            if row.kind not in (CLASS, FILE) and (key in row.places or key in row.deleted_names):
+                places = row.places.setdefault(key, [])
+                if place.target_kind is not BindTarget.UNKNOWN or all(
+                    known.reason not in _VARIABLE for known in places
+                ):
+                    places.append(place)
+                break
+            current = row.parent

@@ -1,0 +1,603 @@
+"""Go once over all identifiers of a file, in order, and write down what each does."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Final
+
+from tree_sitter import Node
+
+from codeplane.languages.facts import BindReason, BindTarget, DefinitionKind
+from codeplane.languages.python import imports
+from codeplane.languages.python.syntax import PYTHON, Captures, OutOfTimeError
+from codeplane.languages.python.tables import (
+    CLASS,
+    COMPREHENSION,
+    DEFINES,
+    FILE,
+    FUNCTION,
+    IMPORTS,
+    LAMBDA,
+    REBINDS,
+    TYPE_PARAMETERS,
+    USE,
+    DefinitionRow,
+    NonlocalBind,
+    Place,
+    Points,
+    ScopeRow,
+    Tables,
+    Watched,
+)
+from codeplane.languages.python.texts import MAX_RECEIVER, SourceText, scoping_key
+
+# What the query said about an identifier.
+_PLAIN: Final = 0
+_BIND: Final = 1
+_WALRUS: Final = 2
+_PARAMETER: Final = 3
+_KEYWORD: Final = 4
+_MEMBER: Final = 5
+_DEFINED: Final = 6
+_SKIP: Final = 7
+_AFTER_SPACED_DOT: Final = 8
+_DELETE: Final = 9
+_TYPE_PARAMETER: Final = 10
+
+_MARKS_BY_CAPTURE: Final = (
+    ("bind", _BIND),
+    ("walrus", _WALRUS),
+    ("parameter", _PARAMETER),
+    ("keyword", _KEYWORD),
+    ("member", _MEMBER),
+)
+_WATCHED_NAMES: Final = frozenset(
+    {
+        "__all__",
+        "__import__",
+        "delattr",
+        "eval",
+        "exec",
+        "getattr",
+        "globals",
+        "hasattr",
+        "import_module",
+        "locals",
+        "setattr",
+        "vars",
+    }
+)
+_WATCHED_MEMBERS: Final = frozenset({"import_module", "__dict__", "__import__"})
+_PROPERTY_DECORATORS: Final = frozenset(
+    {"property", "cached_property", "abstractproperty", "setter", "getter", "deleter"}
+)
+_SPACED_DOT: Final = re.compile(r"\.(?:[\s\\]|#[^\n]*\n)+(?=[A-Za-z_\x80-\xff])")
+_PATTERN_PARTS: Final = frozenset({"tuple", "list", "parenthesized_expression", "expression_list", "list_splat"})
+_CHUNK: Final = 20_000
+_NEVER: Final = 1 << 62
+
+
+def _kind(name: str) -> int:
+    return PYTHON.id_for_node_kind(name, True) or 0
+
+
+def _field(name: str) -> int:
+    return PYTHON.field_id_for_name(name) or 0
+
+
+_CLASS_DEFINITION: Final = _kind("class_definition")
+_FUNCTION_DEFINITION: Final = _kind("function_definition")
+_LAMBDA: Final = _kind("lambda")
+_GLOBAL: Final = _kind("global_statement")
+_NONLOCAL: Final = _kind("nonlocal_statement")
+_DELETE_STATEMENT: Final = _kind("delete_statement")
+_TYPE_ALIAS: Final = _kind("type_alias_statement")
+_PRINT: Final = _kind("print_statement")
+_FOR_IN: Final = _kind("for_in_clause")
+_COMPREHENSIONS: Final = frozenset(
+    _kind(name)
+    for name in ("list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression")
+)
+_NAME: Final = _field("name")
+_PARAMETERS: Final = _field("parameters")
+_BODY: Final = _field("body")
+_RETURN_TYPE: Final = _field("return_type")
+_TYPE_PARAMETERS: Final = _field("type_parameters")
+_SUPERCLASSES: Final = _field("superclasses")
+_RIGHT: Final = _field("right")
+
+
+def walk(root: Node, captures: Captures, text: SourceText, is_over: Callable[[], bool]) -> Tables:
+    """Return the raw rows of one file.
+
+    Raises:
+        OutOfTimeError: `is_over` said so.
+    """
+    # Taken out, because hundreds of thousands of nodes kept alive slow the garbage collector down.
+    identifiers = [node.byte_range for node in captures.pop("identifier", ())]
+    identifiers.sort()
+    walker = _Walker(root, captures, text)
+    for first in range(0, len(identifiers), _CHUNK):
+        if is_over():
+            raise OutOfTimeError
+        walker.take(identifiers[first : first + _CHUNK])
+    walker.advance(_NEVER - 1)
+    return walker.tables
+
+
+class _Walker:
+    """Where the walk stands.
+
+    Invariant: `opened` holds the scopes around the current position with their ends, innermost last; `pending` holds
+    scopes whose header was seen but whose region starts later, the nearest last. A region may belong to an outer
+    scope again: that is how the first iterable of a comprehension is evaluated outside.
+    """
+
+    def __init__(self, root: Node, captures: Captures, text: SourceText) -> None:
+        self.root = root
+        self.text = text
+        self.tables = Tables()
+        self.scope = 0
+        self.row = ScopeRow(FILE, None, _points(root), "", "")
+        self.tables.scopes.append(self.row)
+        self.opened = [(_NEVER, 0)]
+        self.pending: list[tuple[int, int, int]] = []
+        self.events = sorted(captures.get("event", ()), key=_start_of, reverse=True)
+        self.decorators = sorted(captures.get("decorator", ()), key=_start_of, reverse=True)
+        assignments = sorted([node.byte_range for node in captures.get("assignment", ())])
+        self.assignment_starts = [start for start, _ in assignments]
+        self.assignment_ends = [end for _, end in assignments]
+        self.marks = _marks(captures, text)
+        self.next_event = self.events[-1].start_byte if self.events else _NEVER
+        self.chain = ""
+        self.chain_end = -1
+
+    def take(self, identifiers: list[tuple[int, int]]) -> None:
+        """Write a row for each identifier; they come in the order of the source.
+
+        This runs for every identifier, so what it needs is kept in locals and written back around calls.
+        """
+        bytewise, is_ascii, marks = self.text.bytewise, self.text.is_ascii, self.marks
+        add = self.tables.names.append
+        next_event = scope = -1
+        for start, end in identifiers:
+            if start >= next_event:
+                self.advance(start)
+                next_event, scope = self.next_event, self.scope
+            name = bytewise[start:end] if is_ascii else self.text.cut(start, end)
+            if start in marks:
+                self.take_marked(marks[start], start, end, name)
+            elif bytewise[start - 1] == ".":
+                receiver = self.chain if self.chain_end == start - 1 else self.receiver_at(start, end)
+                add((start, name, None, scope, USE, receiver))
+                self.chain = _clipped(f"{receiver}.{name}")
+                self.chain_end = end
+                if name in _WATCHED_MEMBERS:
+                    self.tables.watched.append(Watched(start, end, name, None, scope))
+            else:
+                self.chain = name
+                self.chain_end = end
+                key = name if is_ascii and name[:2] != "__" else scoping_key(name, self.row.class_name)
+                add((start, name, key, scope, USE, None))
+                if name in _WATCHED_NAMES:
+                    self.tables.watched.append(Watched(start, end, name, key, scope))
+
+    def take_marked(self, mark: int, start: int, end: int, name: str) -> None:
+        """Write the row of an identifier about which the query or an event said more."""
+        if mark == _SKIP:
+            return
+        if mark == _KEYWORD:
+            self.tables.names.append((start, name, None, self.scope, USE, "()"))
+            return
+        if mark in (_MEMBER, _AFTER_SPACED_DOT):
+            self.take_member(mark, start, end, name)
+            return
+        self.chain, self.chain_end = name, end
+        action, scope = USE, self.scope
+        if mark in (_BIND, _WALRUS):
+            is_new = not (name == "_" and self.is_splat_wildcard(start)) and self.bind_variable(start, name, mark)
+            action = DEFINES if is_new else REBINDS
+        elif mark == _PARAMETER:
+            action, scope = DEFINES, self.bind_parameter(start, name)
+        elif mark == _TYPE_PARAMETER:
+            self.define(DefinitionKind.TYPE, name, start, BindReason.DEF_IN_SCOPE)
+            action = DEFINES
+        elif mark == _DEFINED:
+            action = DEFINES
+        key = scoping_key(name, self.tables.scopes[scope].class_name)
+        if mark == _DELETE and key not in self.row.global_names:
+            self.row.deleted_names |= {key}
+        self.tables.names.append((start, name, key, scope, action, None))
+        if name in _WATCHED_NAMES:
+            self.tables.watched.append(Watched(start, end, name, key, self.scope))
+
+    def take_member(self, mark: int, start: int, end: int, name: str) -> None:
+        """Write the row of an identifier behind a dot, and define `self.x` where it is first assigned."""
+        if mark == _AFTER_SPACED_DOT and not self.is_behind_dot(start, end):
+            self.take_marked(_PLAIN, start, end, name)
+            return
+        receiver = self.chain if self.chain_end == start - 1 else self.receiver_at(start, end)
+        action = USE
+        if mark == _MEMBER and receiver == self.row.self_name and self.define_member(start, name):
+            action = DEFINES
+        self.tables.names.append((start, name, None, self.scope, action, receiver))
+        self.chain = _clipped(f"{receiver}.{name}")
+        self.chain_end = end
+        if name in _WATCHED_MEMBERS:
+            self.tables.watched.append(Watched(start, end, name, None, self.scope))
+
+    def receiver_at(self, start: int, end: int) -> str:
+        """Return the text before the dot of a member, from the syntax tree."""
+        node = self.root.descendant_for_byte_range(start, end)
+        parent = node.parent if node is not None else None
+        begin = parent.start_byte if parent is not None else start
+        dot = self.text.bytewise.rfind(".", begin, start)
+        return _clipped(self.text.folded(begin, min(max(begin, dot), begin + 8 * MAX_RECEIVER)).rstrip())
+
+    def is_behind_dot(self, start: int, end: int) -> bool:
+        """Say whether an identifier that follows a dot and white space is a member."""
+        node = self.root.descendant_for_byte_range(start, end)
+        parent = node.parent if node is not None else None
+        return parent is not None and parent.type in {"attribute", "dotted_name"} and parent.start_byte != start
+
+    def is_splat_wildcard(self, start: int) -> bool:
+        """Say whether `_` is the `*_` or `**_` of a pattern, which binds nothing."""
+        node = self.root.descendant_for_byte_range(start, start + 1)
+        return node is not None and node.parent is not None and node.parent.type == "splat_pattern"
+
+    def advance(self, position: int) -> None:
+        """Open and close scopes up to a position."""
+        while True:
+            event = self.events[-1].start_byte if self.events else _NEVER
+            begin = self.pending[-1][0] if self.pending else _NEVER
+            end = self.opened[-1][0]
+            self.next_event = min(event, begin, end)
+            if self.next_event > position:
+                break
+            if end == self.next_event:
+                self.opened.pop()
+                self.enter_region(self.opened[-1][1])
+            elif begin == self.next_event:
+                _, region_end, scope = self.pending.pop()
+                self.opened.append((region_end, scope))
+                self.enter_region(scope)
+            else:
+                self.meet(self.events.pop())
+
+    def enter_region(self, scope: int) -> None:
+        """Make a scope the current one."""
+        self.scope = scope
+        self.row = self.tables.scopes[scope]
+
+    def meet(self, node: Node) -> None:
+        """Handle a node that opens a scope, declares or imports."""
+        kind = node.kind_id
+        if kind == _FUNCTION_DEFINITION:
+            self.meet_function(node)
+        elif kind == _CLASS_DEFINITION:
+            self.meet_class(node)
+        elif kind == _LAMBDA:
+            scope = self.open_scope(LAMBDA, _points(node), self.row.path, self.scope)
+            self.open_later(node.child_by_field_id(_BODY), node.end_byte, scope)
+        elif kind in _COMPREHENSIONS:
+            self.meet_comprehension(node)
+        elif kind == _GLOBAL:
+            self.row.global_names |= self.declared_names(node)
+        elif kind == _NONLOCAL:
+            self.row.nonlocal_names |= self.declared_names(node)
+        elif kind == _DELETE_STATEMENT:
+            self.mark_targets(node, _DELETE)
+        elif kind == _TYPE_ALIAS:
+            self.meet_type_alias(node)
+        elif kind == _PRINT:
+            self.use_keyword(node, "print")
+        else:
+            self.meet_import(node)
+
+    def meet_function(self, node: Node) -> None:
+        """Define a function and open its scope at its body."""
+        name_node, body = node.child_by_field_id(_NAME), node.child_by_field_id(_BODY)
+        if name_node is None or body is None or name_node.is_missing:
+            return
+        name = self.text.cut(*name_node.byte_range)
+        decorators = self.take_decorators(node.start_byte)
+        parameters, result = node.child_by_field_id(_PARAMETERS), node.child_by_field_id(_RETURN_TYPE)
+        signature = self.text.folded(*parameters.byte_range) if parameters is not None else "()"
+        if result is not None:
+            signature += " -> " + self.text.folded(*result.byte_range)
+        kind = DefinitionKind.FUNCTION
+        if self.row.kind == CLASS:
+            kind = DefinitionKind.PROPERTY if _is_property(decorators) else DefinitionKind.METHOD
+        scope = self.define_block(node, name_node, body, kind, (name, signature, decorators), FUNCTION)
+        if kind is not DefinitionKind.FUNCTION and "staticmethod" not in decorators:
+            self.tables.scopes[scope].self_name = ""
+
+    def meet_class(self, node: Node) -> None:
+        """Define a class and open its scope at its body."""
+        name_node, body = node.child_by_field_id(_NAME), node.child_by_field_id(_BODY)
+        if name_node is None or body is None or name_node.is_missing:
+            return
+        name = self.text.cut(*name_node.byte_range)
+        decorators = self.take_decorators(node.start_byte)
+        bases = node.child_by_field_id(_SUPERCLASSES)
+        signature = self.text.folded(*bases.byte_range) if bases is not None else ""
+        scope = self.define_block(node, name_node, body, DefinitionKind.CLASS, (name, signature, decorators), CLASS)
+        self.tables.scopes[scope].class_name = name.lstrip("_")
+
+    def define_block(
+        self,
+        node: Node,
+        name_node: Node,
+        body: Node,
+        kind: DefinitionKind,
+        said: tuple[str, str, tuple[str, ...]],
+        scope_kind: str,
+    ) -> int:
+        """Bind the name here, and plan the scopes of type parameters and body."""
+        name, signature, decorators = said
+        path = f"{self.row.path}.{name}" if self.row.path else name
+        points = _points_without_comment(node, self.text)
+        parent = self.scope
+        type_parameters = node.child_by_field_id(_TYPE_PARAMETERS)
+        if type_parameters is not None:
+            parent = self.open_scope(TYPE_PARAMETERS, points, path, self.scope)
+            signature = self.text.folded(*type_parameters.byte_range) + signature
+        scope = self.open_scope(scope_kind, points, path, parent)
+        row = DefinitionRow(
+            kind, name, path, name_node.start_byte, points, self.scope, scope, signature, decorators,
+            self.text.docstring(body.start_byte),
+        )  # fmt: skip
+        self.bind(row, BindReason.DEF_IN_SCOPE, node.start_byte)
+        self.marks[name_node.start_byte] = _DEFINED
+        self.open_later(body, node.end_byte, scope)
+        if type_parameters is not None:
+            self.open_later(type_parameters, node.end_byte, parent)
+            self.mark_type_parameters(type_parameters)
+        return scope
+
+    def meet_comprehension(self, node: Node) -> None:
+        """Open a comprehension's scope at once, but leave it again for the first iterable."""
+        outer = self.scope
+        scope = self.open_scope(COMPREHENSION, _points(node), self.row.path, outer)
+        self.opened.append((node.end_byte, scope))
+        self.enter_region(scope)
+        for child in node.named_children:
+            if child.kind_id == _FOR_IN:
+                iterable = child.child_by_field_id(_RIGHT)
+                if iterable is not None:
+                    self.pending.append((iterable.start_byte, iterable.end_byte, outer))
+                break
+
+    def meet_type_alias(self, node: Node) -> None:
+        """Define a type alias; its parameters, if any, have their own scope."""
+        names = _descend(node.child_by_field_name("left"), {"type", "generic_type"})
+        if not names or names[0].type != "identifier":
+            self.use_keyword(node, "type")
+            return
+        name = self.text.cut(*names[0].byte_range)
+        row = DefinitionRow(
+            DefinitionKind.TYPE, name, self.path_of(name), names[0].start_byte, _points(node), self.scope, None, "", (),
+            "",
+        )  # fmt: skip
+        self.bind(row, BindReason.DEF_IN_SCOPE, node.start_byte)
+        self.marks[names[0].start_byte] = _DEFINED
+        for parameters in names[1:]:
+            scope = self.open_scope(TYPE_PARAMETERS, _points(node), row.path, self.scope)
+            self.open_later(parameters, node.end_byte, scope)
+            self.mark_type_parameters(parameters)
+
+    def use_keyword(self, node: Node, name: str) -> None:
+        """Write down a name that the grammar took for a keyword: `type(x).y = …` and `print >> x` use builtins."""
+        self.tables.names.append((node.start_byte, name, name, self.scope, USE, None))
+
+    def meet_import(self, node: Node) -> None:
+        """Write down an import statement, its identifiers included."""
+        is_conditional = self.row.kind != FILE or imports.is_conditional(node)
+        for item in imports.read_import(node, self.text, self.scope, is_conditional):
+            key = None
+            if item.fact is not None:
+                self.tables.imports.append(item.fact)
+                if item.fact.imported_name == "*":
+                    if self.scope == 0:
+                        self.tables.last_star_import = node.start_byte
+                    continue
+                key = scoping_key(item.fact.local_name, self.row.class_name)
+                place = Place(BindTarget.IMPORT, len(self.tables.imports) - 1, BindReason.IMPORT_ALIAS, node.start_byte)
+                self.add_place(key, place)
+            for start, name, receiver, is_local in item.names:
+                self.marks[start] = _SKIP
+                local_key = key if is_local else None
+                self.tables.names.append((start, name, local_key, self.scope, IMPORTS, receiver))
+
+    def open_scope(self, kind: str, points: Points, path: str, parent: int) -> int:
+        """Add a scope without entering it."""
+        class_name = self.tables.scopes[parent].class_name
+        self.tables.scopes.append(ScopeRow(kind, parent, points, path, class_name))
+        return len(self.tables.scopes) - 1
+
+    def open_later(self, begin: Node | None, end: int, scope: int) -> None:
+        """Plan to enter a scope where a node begins."""
+        if begin is not None:
+            self.pending.append((begin.start_byte, end, scope))
+
+    def bind_variable(self, start: int, name: str, mark: int) -> bool:
+        """Bind a name as a variable and say whether it is its first binding."""
+        home = self.scope
+        if mark == _WALRUS:
+            while self.tables.scopes[home].kind == COMPREHENSION:
+                home = self.tables.scopes[home].parent or 0
+        return self.define_variable(home, start, name)
+
+    def define_variable(self, home: int, start: int, name: str) -> bool:
+        """Bind a variable in a scope, or in the one that a declaration sends it to."""
+        row = self.tables.scopes[home]
+        key = scoping_key(name, row.class_name)
+        if key in row.global_names:
+            home, row = 0, self.tables.scopes[0]
+        elif key in row.nonlocal_names:
+            self.tables.nonlocal_binds.append(
+                NonlocalBind(home, key, Place(BindTarget.UNKNOWN, -1, BindReason.LOCAL_ASSIGN, start))
+            )
+            return False
+        places = row.places.setdefault(key, [])
+        if any(place.reason in (BindReason.LOCAL_ASSIGN, BindReason.PARAM) for place in places):
+            return False
+        is_constant = row.kind in (FILE, CLASS) and name.isupper()
+        kind = DefinitionKind.CONSTANT if is_constant else DefinitionKind.VARIABLE
+        path = f"{row.path}.{name}" if row.path else name
+        self.tables.definitions.append(DefinitionRow(kind, name, path, start, None, home, None, "", (), ""))
+        visible_from = self.end_of_assignment(start) if row.kind in (FILE, CLASS) and home == self.scope else start
+        places.append(
+            Place(BindTarget.DEFINITION, len(self.tables.definitions) - 1, BindReason.LOCAL_ASSIGN, visible_from)
+        )
+        return True
+
+    def end_of_assignment(self, start: int) -> int:
+        """Return where the assignment around a target ends: its value does not see the name yet."""
+        i = bisect_right(self.assignment_starts, start) - 1
+        return max(start, self.assignment_ends[i]) if i >= 0 else start
+
+    def bind_parameter(self, start: int, name: str) -> int:
+        """Bind a parameter in the scope whose header is being read, and return that scope."""
+        scope = self.pending[-1][2] if self.pending else self.scope
+        row = self.tables.scopes[scope]
+        if row.self_name == "":
+            row.self_name = name
+        path = f"{row.path}.{name}" if row.path else name
+        self.tables.definitions.append(
+            DefinitionRow(DefinitionKind.PARAMETER, name, path, start, None, scope, None, "", (), "")
+        )
+        place = Place(BindTarget.DEFINITION, len(self.tables.definitions) - 1, BindReason.PARAM, start)
+        row.places.setdefault(scoping_key(name, row.class_name), []).append(place)
+        return scope
+
+    def define(self, kind: DefinitionKind, name: str, start: int, reason: BindReason) -> None:
+        """Define something that is just a name."""
+        self.bind(
+            DefinitionRow(kind, name, self.path_of(name), start, None, self.scope, None, "", (), ""), reason, start
+        )
+
+    def bind(self, row: DefinitionRow, reason: BindReason, start: int) -> None:
+        """Add a definition and bind its name in the current scope."""
+        key = scoping_key(row.name, self.row.class_name)
+        if key in self.row.global_names:
+            row = row._replace(scope=0)
+        self.tables.definitions.append(row)
+        self.add_place(key, Place(BindTarget.DEFINITION, len(self.tables.definitions) - 1, reason, start))
+
+    def add_place(self, key: str, place: Place) -> None:
+        """Bind a name in the current scope or where a declaration sends it."""
+        if key in self.row.nonlocal_names:
+            self.tables.nonlocal_binds.append(NonlocalBind(self.scope, key, place))
+            return
+        home = self.tables.scopes[0] if key in self.row.global_names else self.row
+        home.places.setdefault(key, []).append(place)
+
+    def define_member(self, start: int, name: str) -> bool:
+        """Define `Class.x` for the first `self.x = …`, unless the class has it already."""
+        parent = self.row.parent
+        while parent is not None and self.tables.scopes[parent].kind == TYPE_PARAMETERS:
+            parent = self.tables.scopes[parent].parent
+        if parent is None or self.tables.scopes[parent].kind != CLASS:
+            return False
+        owner = self.tables.scopes[parent]
+        if name in owner.member_names or scoping_key(name, owner.class_name) in owner.places:
+            return False
+        owner.member_names |= {name}
+        path = f"{owner.path}.{name}"
+        self.tables.definitions.append(
+            DefinitionRow(DefinitionKind.VARIABLE, name, path, start, None, parent, None, "", (), "")
+        )
+        return True
+
+    def path_of(self, name: str) -> str:
+        """Return the dotted path of a name bound here."""
+        return f"{self.row.path}.{name}" if self.row.path else name
+
+    def take_decorators(self, before: int) -> tuple[str, ...]:
+        """Return the decorators of the definition that starts at a position, without the at-sign."""
+        found = []
+        while self.decorators and self.decorators[-1].start_byte < before:
+            node = self.decorators.pop()
+            found.append(self.text.folded(node.start_byte + 1, node.end_byte).strip())
+        return tuple(found)
+
+    def declared_names(self, node: Node) -> frozenset[str]:
+        """Return the names of a `global` or `nonlocal` statement."""
+        return frozenset(
+            scoping_key(self.text.cut(*child.byte_range), self.row.class_name)
+            for child in node.named_children
+            if child.type == "identifier"
+        )
+
+    def mark_targets(self, node: Node, mark: int) -> None:
+        """Mark the plain names among the parts of a target."""
+        for child in _descend(node, _PATTERN_PARTS | {node.type}):
+            if child.type == "identifier":
+                self.marks[child.start_byte] = mark
+
+    def mark_type_parameters(self, node: Node) -> None:
+        """Mark the names that a list of type parameters binds; bounds and defaults are uses."""
+        for child in node.named_children:
+            inner: Node | None = child
+            while inner is not None and inner.type != "identifier":
+                inner = inner.named_child(0) if inner.named_child_count else None
+            if inner is not None:
+                self.marks[inner.start_byte] = _TYPE_PARAMETER
+
+
+def _marks(captures: Captures, text: SourceText) -> dict[int, int]:
+    """Return what the query says about identifiers, by their start; later captures win."""
+    marks = {match.end(): _AFTER_SPACED_DOT for match in _SPACED_DOT.finditer(text.bytewise)}
+    for capture, mark in _MARKS_BY_CAPTURE:
+        for node in captures.get(capture, ()):
+            marks[node.start_byte] = mark
+    for node in captures.get("target", ()):
+        for child in _descend(node, _PATTERN_PARTS):
+            if child.type == "identifier":
+                marks[child.start_byte] = _BIND
+    return marks
+
+
+def _descend(node: Node | None, through: frozenset[str] | set[str]) -> list[Node]:
+    """Return the nearest descendants of other types than those gone through, in order, without recursion."""
+    found: list[Node] = []
+    waiting = [node] if node is not None else []
+    while waiting:
+        current = waiting.pop()
+        if current.type in through:
+            waiting.extend(reversed(current.named_children))
+        else:
+            found.append(current)
+    return found
+
+
+def _clipped(receiver: str) -> str:
+    return receiver if len(receiver) <= MAX_RECEIVER else receiver[: MAX_RECEIVER - 1] + "…"
+
+
+def _points(node: Node) -> Points:
+    return node.start_point, node.end_point
+
+
+def _points_without_comment(node: Node, text: SourceText) -> Points:
+    """Return where a definition starts and its last token ends; the grammar counts comments after it as its own."""
+    end = node.end_byte
+    if "#" in text.bytewise[text.bytewise.rfind("\n", 0, end) + 1 : end]:
+        last: Node | None = node
+        while last is not None and last.child_count:
+            children = [child for child in last.children if child.type != "comment"]
+            if not children:
+                break
+            node_end = last = children[-1]
+            end_point = node_end.end_point
+        return node.start_point, end_point
+    return node.start_point, node.end_point
+
+
+def _start_of(node: Node) -> int:
+    return node.start_byte
+
+
+def _is_property(decorators: tuple[str, ...]) -> bool:
+    return any(text.partition("(")[0].rpartition(".")[2] in _PROPERTY_DECORATORS for text in decorators)
