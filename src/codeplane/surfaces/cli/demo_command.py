@@ -48,7 +48,7 @@ def command(as_json: bool) -> int:  # noqa: FBT001 - click passes flags by name.
 def _play(say: Say) -> None:
     with tempfile.TemporaryDirectory(prefix="codeplane-demo-") as directory:
         root = Path(directory).resolve() / "orders"
-        _make_sample(root)
+        make_sample(root)
         say(f"1. A sample repository with {len(_FILES)} files, one of them a secret.")
         with open_workspace(WorkspaceRequest(root)) as workspace:
             ensure_ignore_file(workspace.places)
@@ -67,7 +67,8 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _make_sample(root: Path) -> None:
+def make_sample(root: Path) -> None:
+    """Create the sample repository; the README's first screen shows it too."""
     for name, text in _FILES.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,6 +90,7 @@ async def _story(root: Path, say: Say) -> None:
         tools = (await agent.list_tools()).tools
         say(f"   it is offered {len(tools)} tools: {', '.join(tool.name for tool in tools)}")
         await _show(agent, say, "describe", {})
+        await _show(agent, say, "search", {"query": "total("})
         await _show(agent, say, "read_source", {"targets": "src/orders/totals.py:4-6"})
         await _show(agent, say, "call", {"operation": "list_files", "arguments": {"pattern": "*"}})
         await _show(agent, say, "read_source", {"targets": ".env"})
