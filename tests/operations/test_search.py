@@ -97,3 +97,8 @@ def test_secrets_are_not_found(door: Door) -> None:
     answer = call(door, "search", {"query": "needle"})
     assert result_of(answer)["results"] == []
     assert "left out by .env" in result_of(answer)["not_searched"]
+
+
+@pytest.mark.parametrize("arguments", [{"scope": {"kinds": ["class"]}}, {"enrichment": "function"}])
+def test_what_needs_symbols_is_said_to_be_unused(door: Door, arguments: dict[str, object]) -> None:
+    assert "were not used" in call(door, "search", {"query": "line_1 ", **arguments}).meta.warnings[0]

@@ -490,3 +490,23 @@ def test_demo_leaves_no_sample_behind(sandbox: Sandbox, tmp_path: Path) -> None:
     run_cpl(sandbox, tmp_path, "demo", env={"TMPDIR": str(sandbox.run)})
 
     assert wait_until(lambda: not list(sandbox.run.glob("codeplane-demo-*")), "the sample is gone")
+
+
+def test_a_full_output_is_told_without_a_traceback(sandbox: Sandbox, sample_repo: Path) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            (*CPL, "call", "describe"),
+            cwd=sample_repo,
+            env=sandbox.env,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    assert (done.returncode, done.stderr.splitlines()[0][:24], "Exception" in done.stderr) == (
+        2,
+        "FILE_WRITE_FAILED (2016)",
+        False,
+    )

@@ -3,6 +3,7 @@
 import http.client
 import json
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from codeplane.operations.catalog import OPERATIONS
+from codeplane.surfaces.server.host import _listen
 from surfaces.support_processes import (
     DEADLINE_SECONDS,
     HttpPeer,
@@ -326,3 +328,14 @@ def test_the_openapi_document_lists_every_operation(rest_server: UpServer) -> No
     paths = rest_server.get("/openapi.json").json["paths"]
 
     assert {f"/operations/{name}" for name in OPERATIONS} <= set(paths)
+
+
+def test_anonymous_callers_do_not_share_a_session(rest_server: UpServer) -> None:
+    first = rest_server.operate("describe", {}).json["meta"]["session_id"]
+
+    assert rest_server.operate("describe", {}).json["meta"]["session_id"] != first
+
+
+def test_the_listener_names_its_protocol_so_that_answers_are_not_delayed() -> None:
+    with _listen(0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP

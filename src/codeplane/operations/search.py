@@ -70,6 +70,8 @@ def _handle(context: CallContext, request: SearchRequest) -> SearchResult:
         hint = f'Until then: search {{"query": "{request.query[:40]}", "whole_word": true}}'
         raise CodePlaneError("NOT_AVAILABLE_YET", f"mode={request.mode} needs the structural facts.", hint=hint)
     _check_patterns(request.scope.paths)
+    if request.scope.kinds or request.enrichment != "none":
+        context.warnings.append("`kinds` and `enrichment` need symbols, which do not exist yet; they were not used")
     query = _query(request)
     index = context.workspace.index
     epoch, after = _place(request)

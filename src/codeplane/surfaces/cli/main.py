@@ -52,7 +52,7 @@ class LazyGroup(click.Group):
             sys.stdout.flush()
         except BrokenPipeError:
             # The reader had enough; what is left is not wanted.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            _discard_output()
             return OK
         return result
 
@@ -100,9 +100,15 @@ def main(arguments: list[str]) -> int:  # noqa: PLR0911 - one exit code per way 
     except CodePlaneError as error:
         return _show_failure(error, as_json="--json" in arguments)
     except OSError as error:
+        _discard_output()
         failure = CodePlaneError("FILE_WRITE_FAILED", f"{error.filename or 'The output'}: {error.strerror or error}")
         return _show_failure(failure, as_json=False)
     return result if isinstance(result, int) else OK
+
+
+def _discard_output() -> None:
+    """Let what is still in the buffer go nowhere; the interpreter would complain about it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _show_failure(error: CodePlaneError, *, as_json: bool) -> int:
