@@ -13,8 +13,9 @@ import unicodedata
 import warnings
 from collections import Counter
 
-from codeplane.languages.facts import DefinitionKind, FileFacts, ReferenceRole
+from codeplane.languages.facts import NONE, DefinitionKind, ReferenceRole
 from codeplane.languages.python.extract import extract
+from languages.reading import ReadFacts
 
 ScopeNames = tuple[int, str, str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 GRAMMAR_ERROR = "Python compiles it, the grammar does not understand all of it"
@@ -35,15 +36,17 @@ def judge(source: bytes) -> list[str] | None:
             table = symtable.symtable(masked.decode(), "judged", "exec")
     except (SyntaxError, ValueError, RecursionError):
         return None
-    facts = extract(source)
-    if facts.n_errors:
+    found = extract(source)
+    facts = ReadFacts(found, source)
+    if found.n_errors:
         return [GRAMMAR_ERROR]
     return [*judge_positions(facts, tree), *judge_definitions(facts, tree), *judge_scopes(facts, table)]
 
 
-def judge_positions(facts: FileFacts, tree: ast.AST) -> list[str]:
+def judge_positions(facts: ReadFacts, tree: ast.AST) -> list[str]:
     """Every name that `ast` places must be a reference there, and the other way round."""
-    ours = {(reference.span.start_line, reference.span.start_col): reference for reference in facts.references}
+    references = facts.references
+    ours = {(reference.span.start_line, reference.span.start_col): reference for reference in references}
     wanted = _wanted_names(tree)
     missing = [
         f"{line}:{column}: no reference {name}"
@@ -56,16 +59,14 @@ def judge_positions(facts: FileFacts, tree: ast.AST) -> list[str]:
         for (line, column), reference in ours.items()
         if reference.role is ReferenceRole.REFERENCE and line not in f_lines and (line, column) not in wanted
     ]
-    return missing + extra if len(ours) == len(facts.references) else ["two references at one place"]
+    return missing + extra if len(ours) == len(references) else ["two references at one place"]
 
 
-def judge_definitions(facts: FileFacts, tree: ast.AST) -> list[str]:
+def judge_definitions(facts: ReadFacts, tree: ast.AST) -> list[str]:
     """Every function and class must be a definition with the same span."""
     kinds = {DefinitionKind.CLASS, DefinitionKind.FUNCTION, DefinitionKind.METHOD, DefinitionKind.PROPERTY}
     ours = Counter(
-        (_normal(one.name), one.span.start_line, one.span.start_col, one.span.end_line, one.span.end_col)
-        for one in facts.definitions
-        if one.kind in kinds
+        (_normal(one.name), *facts.span(one.start, one.end)) for one in facts.definitions if one.kind in kinds
     )
     theirs = Counter(
         (node.name, node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
@@ -77,7 +78,7 @@ def judge_definitions(facts: FileFacts, tree: ast.AST) -> list[str]:
     ]
 
 
-def judge_scopes(facts: FileFacts, table: symtable.SymbolTable) -> list[str]:
+def judge_scopes(facts: ReadFacts, table: symtable.SymbolTable) -> list[str]:
     """Every function, class, lambda and comprehension must have the same local, global and free names."""
     ours = Counter(_our_scopes(facts))
     theirs = Counter(_their_scopes(table))
@@ -115,7 +116,7 @@ def _f_string_lines(tree: ast.AST) -> set[int]:
     return lines
 
 
-def _our_scopes(facts: FileFacts) -> list[ScopeNames]:
+def _our_scopes(facts: ReadFacts) -> list[ScopeNames]:
     bound: list[set[str]] = [set() for _ in facts.scopes]
     for bind in facts.binds:
         bound[bind.scope].add(bind.name)
@@ -131,10 +132,10 @@ def _our_scopes(facts: FileFacts) -> list[ScopeNames]:
             continue
         (free if home else unknown)[reference.scope].add(name)
     _spread_free_names(facts, bound, free)
-    names = {one.body_scope: _normal(one.name) for one in facts.definitions if one.body_scope is not None}
+    names = {one.body_scope: _normal(one.name) for one in facts.definitions if one.body_scope != NONE}
     return [
         (
-            scope.span.start_line,
+            facts.line(scope.start),
             "class" if scope.kind == "class" else "function",
             _scope_name(names.get(number, scope.kind)),
             _known(bound[number]),
@@ -146,11 +147,11 @@ def _our_scopes(facts: FileFacts) -> list[ScopeNames]:
     ]
 
 
-def _spread_free_names(facts: FileFacts, bound: list[set[str]], free: list[set[str]]) -> None:
+def _spread_free_names(facts: ReadFacts, bound: list[set[str]], free: list[set[str]]) -> None:
     """A name that an inner scope takes from further out is free in the scopes between as well."""
     for number in range(len(facts.scopes) - 1, 0, -1):
         parent = facts.scopes[number].parent
-        if parent:
+        if parent > 0:
             free[parent] |= free[number] - (bound[parent] if facts.scopes[parent].kind != "class" else set())
     for number, scope in enumerate(facts.scopes):
         if scope.kind == "class":
@@ -179,11 +180,11 @@ def _their_scopes(table: symtable.SymbolTable) -> list[ScopeNames]:
     return found
 
 
-def _class_names(facts: FileFacts) -> list[str]:
+def _class_names(facts: ReadFacts) -> list[str]:
     names = {one.body_scope: one.name for one in facts.definitions if one.kind is DefinitionKind.CLASS}
     found: list[str] = []
     for number, scope in enumerate(facts.scopes):
-        found.append(names[number] if number in names else found[scope.parent] if scope.parent is not None else "")
+        found.append(names[number] if number in names else found[scope.parent] if scope.parent != NONE else "")
     return found
 
 

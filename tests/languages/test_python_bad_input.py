@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeplane.core.clock import ManualClock
-from codeplane.languages.facts import FileFacts
+from codeplane.languages.facts import NONE, FileFacts
 from codeplane.languages.python.extract import extract
 
 ODD_SOURCES = {
@@ -121,7 +121,7 @@ def test_what_cannot_be_parsed_safely_is_said(source: bytes) -> None:
     """Such files crashed the process or lost captures in silence inside the library."""
     facts = extract(source)
     assert facts.problem == "nested too deeply"
-    assert facts.references == ()
+    assert facts.references == []
 
 
 def test_wide_continuation_lines_are_not_deep() -> None:
@@ -132,7 +132,7 @@ def test_facts_inside_errors_are_left_out() -> None:
     facts = extract(b"def good(): pass\n)))) broken ((((\ndef fine(): pass\n")
     assert facts.n_errors > 0
     assert {one.name for one in facts.definitions} >= {"good"}
-    assert all(one.name != "broken" for one in facts.references)
+    assert all(one[1] != "broken" for one in facts.references)
 
 
 def test_a_file_without_errors_has_none() -> None:
@@ -152,7 +152,7 @@ def test_a_file_that_takes_too_long_gives_no_facts_but_a_problem() -> None:
     for source in (b"x = 1\n", b"x = 1\n" * 200_000):
         facts = extract(source, RunawayClock())
         assert facts.problem == "timed out"
-        assert (facts.references, facts.definitions, facts.binds, facts.imports) == ((), (), (), ())
+        assert (facts.references, facts.definitions, facts.binds, facts.imports) == ([], [], [], [])
         assert len(facts.scopes) == 1
 
 
@@ -166,20 +166,22 @@ def test_a_line_of_twenty_megabytes_returns(piece: bytes) -> None:
 
 def check_consistent(facts: FileFacts) -> None:
     """Every index must point somewhere, and every span be ordered."""
-    assert facts.scopes[0].parent is None
+    assert facts.scopes[0].parent == NONE
     for number, scope in enumerate(facts.scopes):
-        assert scope.parent is None or 0 <= scope.parent < number
+        assert scope.parent == NONE or 0 <= scope.parent < number
     for definition in facts.definitions:
         assert definition.scope < len(facts.scopes)
-        assert definition.body_scope is None or definition.body_scope < len(facts.scopes)
+        assert definition.body_scope == NONE or definition.body_scope < len(facts.scopes)
     targets = {"DEF": len(facts.definitions), "IMPORT": len(facts.imports), "UNKNOWN": 0}
     for bind in facts.binds:
         assert bind.scope < len(facts.scopes)
-        assert bind.target is None or bind.target < targets[bind.target_kind.value]
+        assert bind.target == NONE or bind.target < targets[bind.target_kind.label]
+    starts = {row[0] for row in facts.references}
     for reference in facts.references:
-        assert reference.scope < len(facts.scopes)
-        assert reference.bind is None or 0 <= reference.bind < len(facts.binds)
-    assert all(one.name for one in facts.references)
+        _, name, in_scope, _, receiver, bound = reference
+        assert name
+        assert in_scope < len(facts.scopes)
+        assert bound == NONE or 0 <= bound < len(facts.binds)
+        assert receiver < 0 or receiver in starts
     assert all(one.name for one in facts.definitions)
-    starts = [(one.span.start_line, one.span.start_col) for one in facts.references]
-    assert starts == sorted(set(starts))
+    assert [row[0] for row in facts.references] == sorted(starts)

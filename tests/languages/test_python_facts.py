@@ -1,30 +1,26 @@
 """What the Python extractor writes down besides the meaning of names."""
 
-import dataclasses
-
 import pytest
 
-from codeplane.languages.facts import (
-    Certainty,
-    Definition,
-    DefinitionKind,
-    FileFacts,
-    Reference,
-    ReferenceRole,
-    Span,
-)
-from codeplane.languages.python.extract import extract
+from codeplane.languages.facts import Certainty, Definition, DefinitionKind, ReferenceRole
+from codeplane.languages.python import imports
+from codeplane.languages.python.extract import extract as extract_rows
+from languages.reading import ReadFacts, ReadReference, Span
+
+
+def extract(source: bytes) -> ReadFacts:
+    return ReadFacts(extract_rows(source), source)
 
 
 def definitions_of(source: str) -> list[tuple[str, str]]:
-    return [(one.kind.value, one.lexical_path) for one in extract(source.encode()).definitions]
+    return [(one.kind.label, one.lexical_path) for one in extract(source.encode()).definitions]
 
 
 def definition(source: str, path: str) -> Definition:
     return next(one for one in extract(source.encode()).definitions if one.lexical_path == path)
 
 
-def references_of(facts: FileFacts, name: str) -> list[Reference]:
+def references_of(facts: ReadFacts, name: str) -> list[ReadReference]:
     return [one for one in facts.references if one.name == name]
 
 
@@ -69,7 +65,7 @@ def test_self_attributes_belong_to_the_class_and_are_defined_once() -> None:
     facts = extract(source.encode())
     members = [one for one in facts.definitions if one.scope == 1 and one.kind is DefinitionKind.VARIABLE]
     assert [one.lexical_path for one in members] == ["A.z", "A.x", "A.a", "A.b", "A.d"]
-    assert [one.role.value for one in references_of(facts, "x")] == ["DEFINITION", "REFERENCE"]
+    assert [one.role.label for one in references_of(facts, "x")] == ["DEFINITION", "REFERENCE"]
     assert not [bind for bind in facts.binds if bind.name == "x"]
 
 
@@ -102,8 +98,9 @@ def test_documentation_is_the_first_paragraph() -> None:
 
 
 def test_a_definition_ends_before_a_trailing_comment() -> None:
-    one = definition("def f():\n    if a:\n        b\n        # done\n    # and out\nx = 1\n", "f")
-    assert one.span == Span(1, 0, 3, 9)
+    source = "def f():\n    if a:\n        b\n        # done\n    # and out\nx = 1\n"
+    one = definition(source, "f")
+    assert (one.start, one.end) == (0, source.index("b") + 1)
 
 
 def test_receivers_are_the_text_before_the_dot() -> None:
@@ -114,11 +111,11 @@ def test_receivers_are_the_text_before_the_dot() -> None:
         "b": "a",
         "c": "a.b",
         "d": None,
-        "e": "a.b.c(d)",
-        "f": "a.b.c(d).e[0]",
+        "e": "…",
+        "f": "…",
         "self": None,
         "g": "self",
-        "join": "'x'",
+        "join": "…",
         "h": None,
         "i": "h",
         "k": None,
@@ -126,10 +123,23 @@ def test_receivers_are_the_text_before_the_dot() -> None:
     }
 
 
-def test_long_receivers_are_clipped() -> None:
-    facts = extract(f"f({'a, ' * 100}).x.y\n".encode())
-    assert all(len(one.receiver or "") <= 80 for one in facts.references)
-    assert references_of(facts, "y")[0].receiver is not None
+def test_a_call_of_super_is_a_receiver_of_its_own() -> None:
+    source = b"class A(B):\n    def m(self):\n        super().m()\n        my_super().n\n        x.super().o\n"
+    receivers = {one.name: one.receiver for one in extract(source).references}
+    assert (receivers["m"], receivers["n"], receivers["o"]) == ("super()", "…", "…")
+
+
+def test_bases_are_the_references_that_name_them() -> None:
+    source = "class A(B, c.D, E[int], f(), metaclass=G): pass\n"
+    assert definition(source, "A").bases == (8, 13, 16, -1)
+
+
+def test_the_first_parameter_of_a_method_is_an_instance_unless_assigned() -> None:
+    source = (
+        "class A:\n    def m(self): pass\n    def n(self):\n        self = 1\n    @staticmethod\n    def s(x): pass\n"
+    )
+    found = {one.lexical_path: one.instance_of for one in extract(source.encode()).definitions}
+    assert (found["A.m.self"], found["A.n.self"], found["A.s.x"]) == (0, -1, -1)
 
 
 def test_keyword_arguments_have_the_call_as_receiver() -> None:
@@ -145,7 +155,8 @@ def test_spans_count_bytes() -> None:
 def test_imports_say_source_name_and_alias() -> None:
     source = "import a.b\nimport c.d as e\nfrom ..f.g import h, i as j\nfrom . import k\nfrom l import *\n"
     found = [
-        (one.kind, one.source, one.imported_name, one.alias, one.local_name) for one in extract(source.encode()).imports
+        (one.kind, one.source, one.imported_name, one.alias, imports.local_name(one))
+        for one in extract(source.encode()).imports
     ]
     assert found == [
         ("python_import", "a.b", None, None, "a"),
@@ -153,15 +164,15 @@ def test_imports_say_source_name_and_alias() -> None:
         ("python_from", "..f.g", "h", None, "h"),
         ("python_from", "..f.g", "i", "j", "j"),
         ("python_from", ".", "k", None, "k"),
-        ("python_from", "l", "*", None, ""),
+        ("python_from", "l", "*", None, "*"),
     ]
 
 
 def test_each_identifier_of_an_import_is_a_reference() -> None:
     facts = extract(b"from ..f.g import h as i\nimport a.b\n")
     assert {(one.name, one.receiver, one.bind) for one in facts.references} == {
-        ("f", "..", None),
-        ("g", "..f", None),
+        ("f", "()", None),
+        ("g", "().f", None),
         ("h", None, 0),
         ("i", None, 0),
         ("a", None, 1),
@@ -214,8 +225,10 @@ def test_imports_with_a_fallback_are_uncertain() -> None:
     ],
 )
 def test_export_lists(source: str, names: tuple[str, ...], certainty: Certainty, evidence: str) -> None:
-    (found,) = extract(source.encode()).exports
-    assert (found.names, found.certainty, found.evidence) == (names, certainty, evidence)
+    found = extract(source.encode()).exports
+    assert tuple(one.name for one in found if one.name) == names
+    assert {(one.certainty, one.evidence) for one in found} == {(certainty, evidence)}
+    assert any(not one.name for one in found) is (evidence == "__all__computed")
 
 
 def test_export_entries_are_references_inside_the_string() -> None:
@@ -223,11 +236,11 @@ def test_export_entries_are_references_inside_the_string() -> None:
     entry = next(one for one in facts.references if one.role is ReferenceRole.EXPORT)
     assert (entry.name, entry.span) == ("f", Span(1, 12, 1, 13))
     assert entry.bind is not None
-    assert facts.definitions[facts.binds[entry.bind].target or 0].name == "f"
+    assert facts.definitions[facts.binds[entry.bind].target].name == "f"
 
 
 def test_reading_all_exports_nothing() -> None:
-    assert extract(b"for name in __all__: pass\ndef f():\n    __all__ = ['x']\n").exports == ()
+    assert extract(b"for name in __all__: pass\ndef f():\n    __all__ = ['x']\n").exports == []
 
 
 @pytest.mark.parametrize(
@@ -253,32 +266,25 @@ def test_reading_all_exports_nothing() -> None:
 def test_dynamic_access(source: str, pattern: str, literals: tuple[str, ...], non_literal: bool) -> None:
     (found,) = extract(source.encode()).dynamic
     assert (found.pattern, found.literals, found.has_non_literal_key) == (pattern, literals, non_literal)
-    assert found.span.start_line == 1
 
 
 def test_own_functions_called_like_builtins_are_not_dynamic() -> None:
-    assert extract(b"def vars(): pass\nvars()\ndef f(locals):\n    locals()\n").dynamic == ()
+    assert extract(b"def vars(): pass\nvars()\ndef f(locals):\n    locals()\n").dynamic == []
 
 
 def test_import_module_is_dynamic_only_from_importlib() -> None:
     assert len(extract(b"from importlib import import_module\nimport_module('a')\n").dynamic) == 1
-    assert extract(b"from mine import import_module\nimport_module('a')\n").dynamic == ()
-
-
-def test_facts_equal_ones_made_the_ordinary_way() -> None:
-    facts = extract(b"x = 1\nx.y\n")
-    everything: list[Reference | Definition] = [*facts.references, *facts.definitions]
-    for one in everything:
-        assert dataclasses.replace(one) == one
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            one.name = "z"  # type: ignore[misc]  # the point of the test
-    assert hash(facts.references[0].span) == hash(Span(1, 0, 1, 1))
+    assert extract(b"from mine import import_module\nimport_module('a')\n").dynamic == []
 
 
 def test_everything_is_sorted_by_position() -> None:
     source = b"__all__ = ['f', 'g']\n@d\ndef f(a, b=[i for i in x]):\n    global g\n    g = lambda y: y\nimport os\n"
-    facts = extract(source)
-    for rows in (facts.references, facts.definitions, facts.imports, facts.dynamic):
-        spans = [one.span for one in rows]
-        assert spans == sorted(spans)
-    assert facts == extract(source)
+    facts = extract_rows(source)
+    for starts in (
+        [row[0] for row in facts.references],
+        [one.name_start for one in facts.definitions],
+        [one.start for one in facts.imports],
+        [one.start for one in facts.dynamic],
+    ):
+        assert starts == sorted(starts)
+    assert facts == extract_rows(source)

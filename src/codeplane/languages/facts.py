@@ -1,120 +1,143 @@
 """What one file says about itself: the result of extracting facts from its syntax, whatever the language.
 
 Everything here depends on the file's bytes alone, never on its path or on other files, so that facts can be shared by
-content between branches and working trees. Positions are 1-based lines and 0-based columns in UTF-8 bytes.
-Indexes (`scope`, `parent`, `target`) point into the tuples of the same `FileFacts`.
+content between branches and working trees. Positions are byte offsets into the file; lines follow from the text, which
+is kept beside the facts. Indexes (`scope`, `parent`, `target`, `bind`) point into the lists of the same `FileFacts`.
+
+Rows are tuples because a repository has millions of them: `NamedTuple` where there are few, a plain tuple for
+references, of which there is one per identifier.
 """
 
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+# What may stand in the `receiver` of a reference besides the start of the reference before the dot.
+NO_RECEIVER: Final = -1  # a plain name
+EXPRESSION: Final = -2  # something that is no chain of names: `f().x`, `a[0].x`
+KEYWORD: Final = -3  # the name of an argument, a field in a literal, a key: it belongs to something not written here
+SUPER: Final = -4  # the bases of the enclosing class: `super().x`
+THIS: Final = -5  # an instance of the enclosing class, where the language has a word for it that is no parameter
+
+NONE: Final = -1  # no scope, no target, no bind
+STAR: Final = "*"  # the imported name of an import of everything
 
 
-class DefinitionKind(Enum):
+class _Labelled(IntEnum):
+    """A small number in storage, a word in answers."""
+
+    @property
+    def label(self) -> str:
+        """Return the word that the specification uses."""
+        return self.name
+
+
+class DefinitionKind(IntEnum):
     """What is defined."""
 
-    MODULE = "module"
-    CLASS = "class"
-    INTERFACE = "interface"
-    ENUM = "enum"
-    FUNCTION = "function"
-    METHOD = "method"
-    PROPERTY = "property"
-    VARIABLE = "variable"
-    CONSTANT = "constant"
-    PARAMETER = "parameter"
-    TYPE = "type"
+    MODULE = 0
+    CLASS = 1
+    INTERFACE = 2
+    ENUM = 3
+    FUNCTION = 4
+    METHOD = 5
+    PROPERTY = 6
+    VARIABLE = 7
+    CONSTANT = 8
+    PARAMETER = 9
+    TYPE = 10
+    STRUCT = 11
+    TRAIT = 12
+    FIELD = 13
+    MACRO = 14
+    HEADING = 15
+    KEY = 16
+    BLOCK = 17
+    STATEMENT = 18
+
+    @property
+    def label(self) -> str:
+        """Return the word that answers use."""
+        return self.name.lower()
 
 
-class ReferenceRole(Enum):
+class ReferenceRole(_Labelled):
     """What an identifier does where it stands."""
 
-    DEFINITION = "DEFINITION"
-    REFERENCE = "REFERENCE"
-    IMPORT = "IMPORT"
-    EXPORT = "EXPORT"
+    REFERENCE = 0
+    DEFINITION = 1
+    IMPORT = 2
+    EXPORT = 3
 
 
-class BindTarget(Enum):
+class BindTarget(_Labelled):
     """What a name is bound to."""
 
-    DEFINITION = "DEF"
-    IMPORT = "IMPORT"
-    UNKNOWN = "UNKNOWN"
+    DEF = 0
+    IMPORT = 1
+    UNKNOWN = 2
 
 
-class BindReason(Enum):
+class BindReason(_Labelled):
     """Why a name is bound."""
 
-    PARAM = "PARAM"
-    LOCAL_ASSIGN = "LOCAL_ASSIGN"
-    DEF_IN_SCOPE = "DEF_IN_SCOPE"
-    IMPORT_ALIAS = "IMPORT_ALIAS"
+    PARAM = 0
+    LOCAL_ASSIGN = 1
+    DEF_IN_SCOPE = 2
+    IMPORT_ALIAS = 3
 
 
-class Certainty(Enum):
+class Certainty(_Labelled):
     """Whether the syntax leaves a doubt."""
 
-    CERTAIN = "CERTAIN"
-    UNCERTAIN = "UNCERTAIN"
+    CERTAIN = 0
+    UNCERTAIN = 1
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
-    """A stretch of source; the end is exclusive in columns."""
-
-    start_line: int
-    start_col: int
-    end_line: int
-    end_col: int
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """A region in which names are bound; `parent` is None only for the file's own scope, which is number 0."""
+class Scope(NamedTuple):
+    """A region in which names are bound; the first row is the file's own, the only one whose parent is NONE."""
 
     kind: str
-    parent: int | None
-    span: Span
+    parent: int
+    start: int
+    end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """Something with a name.
 
-    `scope` is where the name is bound, `body_scope` the scope it opens, if any. `lexical_path` is the dotted nesting,
-    such as `Class.method`. `signature` is the text of parameters, return type and bases with white space folded.
+    `scope` is where the name is bound (for a member: the body of its class), `body_scope` the scope it opens.
+    `lexical_path` is the dotted nesting, such as `Class.method`. `signature` is the text of parameters, return type
+    and bases with white space folded. `owner` names the type of a member that stands outside of the type's body
+    (a Go method, a Rust impl item). `bases` are the starts of the references that name the base types, NONE for a base
+    that is no chain of names. A variable may say what it is an instance of: `instance_of` is a definition of this file
+    (`self`), `type_ref` the start of the reference that names its declared type.
     """
 
     kind: DefinitionKind
     name: str
     lexical_path: str
-    span: Span
-    name_span: Span
+    start: int
+    end: int
+    name_start: int
     scope: int
-    body_scope: int | None
-    signature: str
+    body_scope: int = NONE
+    signature: str = ""
     decorators: tuple[str, ...] = ()
     documentation: str = ""
+    owner: str = ""
+    bases: tuple[int, ...] = ()
+    instance_of: int = NONE
+    type_ref: int = NONE
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """An identifier where it stands.
-
-    `receiver` is the source text before the dot for a member access (`self`, `obj.field`), None for a plain name.
-    `bind` points to the LocalBind that the language's scoping rules give this name, None when there is none.
-    """
-
-    name: str
-    span: Span
-    scope: int
-    role: ReferenceRole
-    receiver: str | None = None
-    bind: int | None = None
+# An identifier where it stands: start, name, scope, role, receiver, bind.
+# `receiver` is the start of the reference before the dot, or one of the codes above; `bind` points to the bind that the
+# language's scoping rules give a plain name, NONE when there is none.
+Reference = tuple[int, str, int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class LocalBind:
+class LocalBind(NamedTuple):
     """A name bound in a scope.
 
     `target` is the index of the definition or import; a name bound several times has one bind per place, and is
@@ -124,13 +147,12 @@ class LocalBind:
     scope: int
     name: str
     target_kind: BindTarget
-    target: int | None
+    target: int
     certainty: Certainty
     reason: BindReason
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(NamedTuple):
     """One imported name.
 
     `source` is the module text as written, dots of a relative import included; `imported_name` is None when the
@@ -144,46 +166,55 @@ class Import:
     alias: str | None
     kind: str
     certainty: Certainty
-    span: Span
+    start: int
+    end: int
     is_conditional: bool = False
 
-    @property
-    def local_name(self) -> str:
-        """Return the name that the import binds; empty for a star import."""
-        if self.imported_name == "*":
-            return ""
-        return self.alias or self.imported_name or self.source.split(".")[0]
 
+class Export(NamedTuple):
+    """A name that the file explicitly offers to others, such as an entry of a literal `__all__` or an `export`.
 
-@dataclass(frozen=True, slots=True)
-class ExportList:
-    """An explicit list of exported names, such as a literal `__all__`."""
+    An empty name says that the list could not be read completely, for the reason given as evidence.
+    """
 
-    names: tuple[str, ...]
+    name: str
+    target_kind: BindTarget
+    target: int
     certainty: Certainty
     evidence: str
 
 
-@dataclass(frozen=True, slots=True)
-class DynamicAccess:
+class DynamicAccess(NamedTuple):
     """A place that reads or writes names in ways the syntax does not show."""
 
     pattern: str
-    span: Span
+    start: int
+    end: int
     literals: tuple[str, ...]
     has_non_literal_key: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FileFacts:
-    """All facts of one file; `n_errors` counts the places the grammar could not understand."""
+    """All facts of one file.
 
-    scopes: tuple[Scope, ...]
-    definitions: tuple[Definition, ...]
-    references: tuple[Reference, ...]
-    binds: tuple[LocalBind, ...]
-    imports: tuple[Import, ...]
-    exports: tuple[ExportList, ...]
-    dynamic: tuple[DynamicAccess, ...]
+    References are in the order of the source, binds are sorted by scope. `package` is what the file declares itself to
+    belong to (`package a.b;`), empty where a language has no such line. `n_errors` counts the places the grammar could
+    not understand; `problem` says why there are no facts, and then there are none at all.
+    """
+
+    scopes: list[Scope]
+    definitions: list[Definition] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
+    binds: list[LocalBind] = field(default_factory=list)
+    imports: list[Import] = field(default_factory=list)
+    exports: list[Export] = field(default_factory=list)
+    dynamic: list[DynamicAccess] = field(default_factory=list)
+    package: str = ""
     n_errors: int = 0
     problem: str = ""
+
+
+def no_facts(source: bytes, problem: str) -> FileFacts:
+    """Return what is said of a file that could not be read as its language."""
+    return FileFacts([Scope("file", NONE, 0, len(source))], problem=problem)

@@ -4,8 +4,7 @@ from typing import Final
 
 from tree_sitter import Node
 
-from codeplane.languages.facts import BindTarget, DynamicAccess
-from codeplane.languages.python.building import span_of
+from codeplane.languages.facts import NONE, BindTarget, DynamicAccess
 from codeplane.languages.python.scoping import Bindings
 from codeplane.languages.python.tables import Tables, Watched
 from codeplane.languages.python.texts import SourceText
@@ -24,7 +23,7 @@ _KEY_ARGUMENT: Final = {
 _NAMESPACES: Final = frozenset({"globals", "locals", "vars"})
 
 
-def read_dynamic(tables: Tables, bindings: Bindings, root: Node, text: SourceText) -> tuple[DynamicAccess, ...]:
+def read_dynamic(tables: Tables, bindings: Bindings, root: Node, text: SourceText) -> list[DynamicAccess]:
     """Return the dynamic accesses in the order of the source; names that the file defines itself are not meant."""
     found = []
     for watched in tables.watched:
@@ -34,7 +33,7 @@ def read_dynamic(tables: Tables, bindings: Bindings, root: Node, text: SourceTex
         access = _access(node, watched.name, text) if node is not None else None
         if access is not None:
             found.append(access)
-    return tuple(sorted(found, key=lambda access: access.span))
+    return sorted(found, key=lambda access: (access.start, access.end))
 
 
 def _is_meant(watched: Watched, bindings: Bindings, tables: Tables) -> bool:
@@ -43,11 +42,11 @@ def _is_meant(watched: Watched, bindings: Bindings, tables: Tables) -> bool:
         return True
     bind = bindings.find(watched.scope, watched.key)
     if watched.name != "import_module":
-        return bind is None
-    if bind is None:
+        return bind == NONE
+    if bind == NONE:
         return False
     meaning = bindings.binds[bind]
-    if meaning.target_kind is not BindTarget.IMPORT or meaning.target is None:
+    if meaning.target_kind is not BindTarget.IMPORT:
         return False
     return tables.imports[meaning.target].source == "importlib"
 
@@ -82,7 +81,7 @@ def _is_value(node: Node) -> bool:
 
 def _describe(pattern: str, node: Node, key: Node | None, text: SourceText) -> DynamicAccess:
     content = key.named_child(1) if key is not None and key.type == "string" and key.named_child_count == 3 else None
-    span = span_of((node.start_point, node.end_point))
+    start, end = node.byte_range
     if content is None or content.type != "string_content" or content.named_child_count:
-        return DynamicAccess(pattern, span, (), True)
-    return DynamicAccess(pattern, span, (text.cut(*content.byte_range),), False)
+        return DynamicAccess(pattern, start, end, (), True)
+    return DynamicAccess(pattern, start, end, (text.cut(*content.byte_range),), False)

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from tree_sitter import Node
 
-from codeplane.languages.facts import Certainty, ExportList
+from codeplane.languages.facts import NO_RECEIVER, NONE, BindTarget, Certainty, Export
 from codeplane.languages.python.tables import EXPORTS, Tables
 from codeplane.languages.python.texts import SourceText, scoping_key
 
@@ -21,8 +21,8 @@ class _Statement(NamedTuple):
     replaces: bool
 
 
-def read_exports(tables: Tables, root: Node, text: SourceText) -> tuple[ExportList, ...]:
-    """Return one list per statement that sets or extends `__all__`, and add its entries to the names."""
+def read_exports(tables: Tables, root: Node, text: SourceText) -> list[Export]:
+    """Return the entries of `__all__` and add them to the names; an entry without a name where it cannot be read."""
     statements = []
     for watched in tables.watched:
         if watched.name == "__all__" and watched.scope == 0:
@@ -31,7 +31,7 @@ def read_exports(tables: Tables, root: Node, text: SourceText) -> tuple[ExportLi
             if statement is not None:
                 statements.append(statement)
     is_replaced = sum(statement.replaces for statement in statements) > 1
-    found = []
+    found: list[Export] = []
     for statement in statements:
         entries, is_literal = _entries(statement.value)
         contents = [(entry.start_byte, text.cut(*entry.byte_range)) for entry in entries]
@@ -39,9 +39,11 @@ def read_exports(tables: Tables, root: Node, text: SourceText) -> tuple[ExportLi
         if is_literal and (is_replaced or _is_conditional(statement.node)):
             evidence = CONDITIONAL
         certainty = Certainty.CERTAIN if evidence == LITERAL else Certainty.UNCERTAIN
-        found.append(ExportList(tuple(name for _, name in contents), certainty, evidence))
-        tables.names.extend((start, name, scoping_key(name, ""), 0, EXPORTS, None) for start, name in contents)
-    return tuple(found)
+        found.extend(Export(name, BindTarget.UNKNOWN, NONE, certainty, evidence) for _, name in contents)
+        if not is_literal:
+            found.append(Export("", BindTarget.UNKNOWN, NONE, certainty, evidence))
+        tables.names.extend((start, name, scoping_key(name, ""), 0, EXPORTS, NO_RECEIVER) for start, name in contents)
+    return found
 
 
 def _statement_around(node: Node, text: SourceText) -> _Statement | None:

@@ -1,57 +1,52 @@
 """Extract the facts of a Python file from its bytes."""
 
-from collections.abc import Callable
 from typing import Final
 
 from tree_sitter import Node
 
-from codeplane.core.clock import Clock, SystemClock
-from codeplane.languages.facts import FileFacts, Scope, Span
-from codeplane.languages.python.building import Lines, build_definitions, build_references, build_scopes
+from codeplane.core.clock import Clock
+from codeplane.languages.facts import NONE, Definition, FileFacts, Reference, ReferenceRole, Scope, no_facts
+from codeplane.languages.parsing import (
+    SYSTEM_CLOCK,
+    TOO_DEEP,
+    Captures,
+    IsOver,
+    OutOfTimeError,
+    capture,
+    extract_within_limits,
+)
 from codeplane.languages.python.dynamic import read_dynamic
 from codeplane.languages.python.exports import read_exports
-from codeplane.languages.python.nesting import is_indented_too_deeply, is_tree_too_deep
+from codeplane.languages.python.nesting import is_indented_too_deeply
 from codeplane.languages.python.scoping import Bindings, settled_imports
-from codeplane.languages.python.syntax import Captures, OutOfTimeError, capture, parse
-from codeplane.languages.python.tables import NameRow
+from codeplane.languages.python.syntax import PYTHON, QUERY
+from codeplane.languages.python.tables import USE, NameRow, Tables
 from codeplane.languages.python.texts import SourceText
 from codeplane.languages.python.walking import walk
 
-TIME_LIMIT_S: Final = 5.0
-TIMED_OUT: Final = "timed out"
-TOO_DEEP: Final = "nested too deeply"
-_SYSTEM_CLOCK: Final = SystemClock()
+# By the action of a name row.
+_ROLES: Final = (
+    int(ReferenceRole.REFERENCE),
+    int(ReferenceRole.DEFINITION),
+    int(ReferenceRole.REFERENCE),
+    int(ReferenceRole.IMPORT),
+    int(ReferenceRole.EXPORT),
+)
 
 
-def extract(source: bytes, clock: Clock = _SYSTEM_CLOCK) -> FileFacts:
+def extract(source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:
     """Return what the file says about itself.
 
-    A file that takes longer than `TIME_LIMIT_S` or is nested beyond what can be parsed safely gives no facts but a
-    `problem`, never a part of its facts.
+    A file that takes too long or is nested beyond what can be parsed safely gives no facts but a `problem`, never a
+    part of its facts.
     """
-    deadline = clock.monotonic() + TIME_LIMIT_S
-
-    def is_over() -> bool:
-        return clock.monotonic() > deadline
-
     if is_indented_too_deeply(source):
-        return _no_facts(source, TOO_DEEP)
-    try:
-        root = parse(source, is_over)
-        if is_tree_too_deep(root, is_over):
-            return _no_facts(source, TIMED_OUT if is_over() else TOO_DEEP)
-        return _extract(source, root, is_over)
-    except OutOfTimeError:
-        return _no_facts(source, TIMED_OUT)
+        return no_facts(source, TOO_DEEP)
+    return extract_within_limits(source, PYTHON, _read, clock)
 
 
-def _no_facts(source: bytes, problem: str) -> FileFacts:
-    span = Span(1, 0, source.count(b"\n") + 1, len(source) - source.rfind(b"\n") - 1)
-    return FileFacts((Scope("file", None, span),), (), (), (), (), (), (), problem=problem)
-
-
-def _extract(source: bytes, root: Node, is_over: Callable[[], bool]) -> FileFacts:
-    captures = capture(root, len(source), is_over)
+def _read(source: bytes, root: Node, is_over: IsOver) -> FileFacts:
+    captures = capture(QUERY, root, is_over)
     n_errors = len(captures.get("error", ()))
     if n_errors:
         captures = _outside_errors(captures)
@@ -62,19 +57,47 @@ def _extract(source: bytes, root: Node, is_over: Callable[[], bool]) -> FileFact
         # Entries of `__all__` were added at the end, and an import statement may have an ERROR between its names.
         tables.names.sort(key=_start_of_row)
     bindings = Bindings(tables)
-    references, name_spans = build_references(tables.names, bindings, Lines(source), is_ascii=text.is_ascii)
+    references = _references(tables.names, bindings)
     if is_over():
         raise OutOfTimeError
     return FileFacts(
-        scopes=build_scopes(tables.scopes),
-        definitions=build_definitions(tables.definitions, name_spans),
+        scopes=[Scope(row.kind, row.parent, *row.extent) for row in tables.scopes],
+        definitions=_settled_definitions(tables),
         references=references,
-        binds=tuple(bindings.binds),
+        binds=bindings.binds,
         imports=settled_imports(tables.imports, bindings.binds),
         exports=exports,
         dynamic=read_dynamic(tables, bindings, root, text),
         n_errors=n_errors,
     )
+
+
+def _references(rows: list[NameRow], bindings: Bindings) -> list[Reference]:
+    """Return the references; rows come in the order of the source. The loop runs for every identifier."""
+    references: list[Reference] = []
+    add = references.append
+    current, found, visible_from = -1, bindings.found[0], bindings.visible_from[0]
+    for start, name, key, scope, action, receiver in rows:
+        if key is None:
+            add((start, name, scope, _ROLES[action], receiver, NONE))
+            continue
+        if scope != current:
+            current, found, visible_from = scope, bindings.found[scope], bindings.visible_from[scope]
+        if visible_from and action == USE and start < visible_from.get(key, 0):
+            bind = bindings.find_outside(scope, key)
+        else:
+            bind = found[key] if key in found else bindings.find(scope, key)
+        add((start, name, scope, _ROLES[action], receiver, bind))
+    return references
+
+
+def _settled_definitions(tables: Tables) -> list[Definition]:
+    """Return the definitions; a parameter that is assigned again is no certain instance of its class."""
+    definitions = tables.definitions
+    for number in tables.rebound:
+        if number >= 0 and definitions[number].instance_of != NONE:
+            definitions[number] = definitions[number]._replace(instance_of=NONE)
+    return definitions
 
 
 def _outside_errors(captures: Captures) -> Captures:

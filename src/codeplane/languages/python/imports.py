@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from tree_sitter import Node
 
-from codeplane.languages.facts import Certainty, Import, Span
+from codeplane.languages.facts import KEYWORD, NO_RECEIVER, Certainty, Import
 from codeplane.languages.python.texts import SourceText
 
 IMPORT: Final = "python_import"
@@ -19,7 +19,7 @@ class ImportName(NamedTuple):
 
     start: int
     name: str
-    receiver: str | None
+    receiver: int
     is_local: bool
 
 
@@ -40,6 +40,11 @@ def is_conditional(node: Node) -> bool:
             return True
         parent = parent.parent
     return False
+
+
+def local_name(fact: Import) -> str:
+    """Return the name that an import binds; `import a.b` binds `a`."""
+    return fact.alias or fact.imported_name or fact.source.split(".")[0]
 
 
 def read_import(node: Node, text: SourceText, scope: int, conditional: bool) -> list[ImportItem]:  # noqa: FBT001 - a fact
@@ -66,24 +71,24 @@ def _read_module(node: Node, text: SourceText, scope: int, conditional: bool) ->
     path, alias = _path_and_alias(node)
     parts = _identifiers(path, text)
     source = ".".join(name for _, name in parts)
-    names = _path_names(parts, "")
+    names = _path_names(parts, NO_RECEIVER)
     local_alias = None
     if alias is None and names:
         names[0] = names[0]._replace(is_local=True)
     elif alias is not None:
         local_alias = text.cut(*alias.byte_range)
-        names.append(ImportName(alias.start_byte, local_alias, None, True))
+        names.append(ImportName(alias.start_byte, local_alias, NO_RECEIVER, True))
     return ImportItem(_fact(node, scope, (source, None, local_alias), IMPORT, conditional), names)
 
 
 def _read_name(node: Node, text: SourceText, scope: int, source: str, conditional: bool) -> ImportItem:  # noqa: FBT001 - a fact
     """Read `c` or `c as d` of a `from` import; both identifiers mean the import."""
     path, alias = _path_and_alias(node)
-    names = [ImportName(start, name, None, True) for start, name in _identifiers(path, text)]
+    names = [ImportName(start, name, NO_RECEIVER, True) for start, name in _identifiers(path, text)]
     local_alias = None
     if alias is not None:
         local_alias = text.cut(*alias.byte_range)
-        names.append(ImportName(alias.start_byte, local_alias, None, True))
+        names.append(ImportName(alias.start_byte, local_alias, NO_RECEIVER, True))
     imported = names[0].name if names else ""
     return ImportItem(_fact(node, scope, (source, imported, local_alias), FROM, conditional), names)
 
@@ -102,16 +107,15 @@ def _read_source(module: Node | None, text: SourceText) -> tuple[str, list[Impor
             else:
                 path = child
     parts = _identifiers(path, text)
-    return dots + ".".join(name for _, name in parts), _path_names(parts, dots)
+    return dots + ".".join(name for _, name in parts), _path_names(parts, KEYWORD)
 
 
-def _path_names(parts: list[tuple[int, str]], dots: str) -> list[ImportName]:
-    """Return the identifiers of a module path, each with the path before it."""
+def _path_names(parts: list[tuple[int, str]], before: int) -> list[ImportName]:
+    """Return the identifiers of a module path, each with the one before it as receiver."""
     names = []
-    before = dots
     for start, name in parts:
-        names.append(ImportName(start, name, before.removesuffix(".") if before.strip(".") else before or None, False))
-        before += name + "."
+        names.append(ImportName(start, name, before, False))
+        before = start
     return names
 
 
@@ -147,6 +151,5 @@ def _fact(
     conditional: bool,  # noqa: FBT001 - a fact
 ) -> Import:
     source, imported_name, alias = said
-    (start_row, start_col), (end_row, end_col) = node.start_point, node.end_point
-    span = Span(start_row + 1, start_col, end_row + 1, end_col)
-    return Import(scope, source, imported_name, alias, kind, Certainty.CERTAIN, span, conditional)
+    start, end = node.byte_range
+    return Import(scope, source, imported_name, alias, kind, Certainty.CERTAIN, start, end, conditional)

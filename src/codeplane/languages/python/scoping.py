@@ -1,6 +1,6 @@
 """Decide what each name means, by Python's scoping rules."""
 
-from codeplane.languages.facts import BindReason, BindTarget, Certainty, Import, LocalBind
+from codeplane.languages.facts import NONE, BindReason, BindTarget, Certainty, Import, LocalBind
 from codeplane.languages.python.tables import CLASS, FILE, TYPE_PARAMETERS, Place, ScopeRow, Tables
 
 _VARIABLE = (BindReason.LOCAL_ASSIGN, BindReason.PARAM)
@@ -21,7 +21,7 @@ class Bindings:
         self.binds: list[LocalBind] = []
         self.first_of: list[dict[str, int]] = []
         self.visible_from: list[dict[str, int]] = []
-        self.found: list[dict[str, int | None]] = [{} for _ in tables.scopes]
+        self.found: list[dict[str, int]] = [{} for _ in tables.scopes]
         for number, scope in enumerate(tables.scopes):
             self._add_scope(number, scope, tables)
 
@@ -38,72 +38,56 @@ class Bindings:
             if is_sequential:
                 visible_from[key] = first_place
             for kind, target, reason, _ in places:
-                bound = target if kind is not BindTarget.UNKNOWN else None
+                bound = target if kind is not BindTarget.UNKNOWN else NONE
                 self.binds.append(LocalBind(number, key, kind, bound, certainty, reason))
         for key in sorted(scope.deleted_names - scope.places.keys() - scope.nonlocal_names):
             first_of[key] = -1
             self.binds.append(
-                LocalBind(number, key, BindTarget.UNKNOWN, None, Certainty.UNCERTAIN, BindReason.LOCAL_ASSIGN)
+                LocalBind(number, key, BindTarget.UNKNOWN, NONE, Certainty.UNCERTAIN, BindReason.LOCAL_ASSIGN)
             )
         self.first_of.append(first_of)
         self.visible_from.append(visible_from)
 
-    def find(self, scope: int, key: str) -> int | None:
+    def find(self, scope: int, key: str) -> int:
         """Return the bind that a name in a scope means, remembering the answer."""
         found = self.found[scope]
         if key not in found:
             found[key] = self._search(scope, key)
         return found[key]
 
-    def find_outside(self, scope: int, key: str) -> int | None:
+    def find_outside(self, scope: int, key: str) -> int:
         """Return the bind of a name that a class body reads before binding it; the module's own reads find nothing."""
-        if scope == 0:
-            return None
-        return self.first_of[0].get(key)
+        return self.first_of[0].get(key, NONE) if scope else NONE
 
-    def home_of(self, scope: int, key: str) -> int | None:
-        """Return the number of the scope in which a name is bound, None when there is none."""
-        current: int | None = scope
+    def home_of(self, scope: int, key: str) -> int:
+        """Return the number of the scope in which a name is bound, NONE when there is none."""
+        current = scope
         is_visible = True
-        while current is not None:
+        while current != NONE:
             row = self._scopes[current]
             if is_visible or row.kind != CLASS:
                 if key in row.global_names:
-                    return 0 if key in self.first_of[0] else None
+                    return 0 if key in self.first_of[0] else NONE
                 if key in self.first_of[current]:
                     return current
             is_visible = row.kind == TYPE_PARAMETERS and is_visible
             current = row.parent
-        return None
+        return NONE
 
-    def _search(self, scope: int, key: str) -> int | None:
+    def _search(self, scope: int, key: str) -> int:
         home = self.home_of(scope, key)
-        if home is None:
-            return None
-        first = self.first_of[home][key]
-        return first if first >= 0 else None
+        return self.first_of[home][key] if home != NONE else NONE
 
 
-def settled_imports(imports: list[Import], binds: list[LocalBind]) -> tuple[Import, ...]:
+def settled_imports(imports: list[Import], binds: list[LocalBind]) -> list[Import]:
     """Return the imports, those whose name can also mean something else marked UNCERTAIN."""
     doubtful = {
         bind.target for bind in binds if bind.target_kind is BindTarget.IMPORT and bind.certainty is Certainty.UNCERTAIN
     }
-    return tuple(
-        fact
-        if number not in doubtful
-        else Import(
-            fact.scope,
-            fact.source,
-            fact.imported_name,
-            fact.alias,
-            fact.kind,
-            Certainty.UNCERTAIN,
-            fact.span,
-            fact.is_conditional,
-        )
+    return [
+        fact._replace(certainty=Certainty.UNCERTAIN) if number in doubtful else fact
         for number, fact in enumerate(imports)
-    )
+    ]
 
 
 def _certainty(places: list[Place], imports: list[Import]) -> Certainty:
@@ -125,7 +109,7 @@ def _settle_nonlocals(tables: Tables) -> None:
     """Give bindings under `nonlocal` to the function scope that the rules name."""
     for scope, key, place in tables.nonlocal_binds:
         current = tables.scopes[scope].parent
-        while current is not None:
+        while current != NONE:
             row = tables.scopes[current]
             if row.kind not in (CLASS, FILE) and (key in row.places or key in row.deleted_names):
                 places = row.places.setdefault(key, [])

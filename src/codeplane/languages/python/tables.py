@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from codeplane.languages.facts import BindReason, BindTarget, DefinitionKind, Import
+from codeplane.languages.facts import NONE, BindReason, BindTarget, Definition, Import
 
 FILE = "file"
 CLASS = "class"
@@ -21,12 +21,12 @@ EXPORTS = 4
 
 _NO_NAMES: frozenset[str] = frozenset()
 
-Points = tuple[tuple[int, int], tuple[int, int]]
+Extent = tuple[int, int]
 
 
 # An identifier: start, name, key, scope, action, receiver. The key is the name that scoping rules compare, None where
 # they do not apply. A plain tuple, because one is made for every identifier and a named one costs five times as much.
-NameRow = tuple[int, str, str | None, int, int, str | None]
+NameRow = tuple[int, str, str | None, int, int, int]
 
 
 class Place(NamedTuple):
@@ -36,21 +36,6 @@ class Place(NamedTuple):
     target: int
     reason: BindReason
     visible_from: int
-
-
-class DefinitionRow(NamedTuple):
-    """A definition; `points` is None where the definition is just its name."""
-
-    kind: DefinitionKind
-    name: str
-    path: str
-    name_start: int
-    points: Points | None
-    scope: int
-    body_scope: int | None
-    signature: str
-    decorators: tuple[str, ...]
-    documentation: str
 
 
 class Watched(NamedTuple):
@@ -76,8 +61,8 @@ class ScopeRow:
     """A scope while it is being filled."""
 
     kind: str
-    parent: int | None
-    points: Points
+    parent: int
+    extent: Extent
     path: str
     class_name: str
     places: dict[str, list[Place]] = field(default_factory=dict)
@@ -86,6 +71,7 @@ class ScopeRow:
     deleted_names: frozenset[str] = _NO_NAMES
     member_names: frozenset[str] = _NO_NAMES
     self_name: str | None = None
+    definition: int = NONE
 
 
 @dataclass(slots=True)
@@ -94,7 +80,8 @@ class Tables:
 
     scopes: list[ScopeRow] = field(default_factory=list)
     names: list[NameRow] = field(default_factory=list)
-    definitions: list[DefinitionRow] = field(default_factory=list)
+    definitions: list[Definition] = field(default_factory=list)
+    rebound: set[int] = field(default_factory=set)
     imports: list[Import] = field(default_factory=list)
     nonlocal_binds: list[NonlocalBind] = field(default_factory=list)
     watched: list[Watched] = field(default_factory=list)

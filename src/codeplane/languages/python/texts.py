@@ -4,7 +4,6 @@ import re
 import unicodedata
 from typing import Final
 
-MAX_RECEIVER: Final = 80
 _STRING_OR_COMMENT: Final = re.compile(
     r"""('''[\s\S]*?'''|\"\"\"[\s\S]*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")|#[^\n]*"""
 )

@@ -7,9 +7,20 @@ from typing import Final
 
 from tree_sitter import Node
 
-from codeplane.languages.facts import BindReason, BindTarget, DefinitionKind
+from codeplane.languages.facts import (
+    EXPRESSION,
+    KEYWORD,
+    NO_RECEIVER,
+    NONE,
+    SUPER,
+    BindReason,
+    BindTarget,
+    Definition,
+    DefinitionKind,
+)
+from codeplane.languages.parsing import Captures, OutOfTimeError
 from codeplane.languages.python import imports
-from codeplane.languages.python.syntax import PYTHON, Captures, OutOfTimeError
+from codeplane.languages.python.syntax import PYTHON
 from codeplane.languages.python.tables import (
     CLASS,
     COMPREHENSION,
@@ -21,15 +32,14 @@ from codeplane.languages.python.tables import (
     REBINDS,
     TYPE_PARAMETERS,
     USE,
-    DefinitionRow,
+    Extent,
     NonlocalBind,
     Place,
-    Points,
     ScopeRow,
     Tables,
     Watched,
 )
-from codeplane.languages.python.texts import MAX_RECEIVER, SourceText, scoping_key
+from codeplane.languages.python.texts import SourceText, scoping_key
 
 # What the query said about an identifier.
 _PLAIN: Final = 0
@@ -75,6 +85,7 @@ _SPACED_DOT: Final = re.compile(r"\.(?:[\s\\]|#[^\n]*\n)+(?=[A-Za-z_\x80-\xff])"
 _PATTERN_PARTS: Final = frozenset({"tuple", "list", "parenthesized_expression", "expression_list", "list_splat"})
 _CHUNK: Final = 20_000
 _NEVER: Final = 1 << 62
+_WHITE: Final = " \t\f\r\n\\"
 
 
 def _kind(name: str) -> int:
@@ -138,7 +149,7 @@ class _Walker:
         self.text = text
         self.tables = Tables()
         self.scope = 0
-        self.row = ScopeRow(FILE, None, _points(root), "", "")
+        self.row = ScopeRow(FILE, NONE, root.byte_range, "", "")
         self.tables.scopes.append(self.row)
         self.opened = [(_NEVER, 0)]
         self.pending: list[tuple[int, int, int]] = []
@@ -149,7 +160,7 @@ class _Walker:
         self.assignment_ends = [end for _, end in assignments]
         self.marks = _marks(captures, text)
         self.next_event = self.events[-1].start_byte if self.events else _NEVER
-        self.chain = ""
+        self.chain = NONE
         self.chain_end = -1
 
     def take(self, identifiers: list[tuple[int, int]]) -> None:
@@ -168,17 +179,17 @@ class _Walker:
             if start in marks:
                 self.take_marked(marks[start], start, end, name)
             elif bytewise[start - 1] == ".":
-                receiver = self.chain if self.chain_end == start - 1 else self.receiver_at(start, end)
+                receiver = self.chain if self.chain_end == start - 1 else self.receiver_at(start)
                 add((start, name, None, scope, USE, receiver))
-                self.chain = _clipped(f"{receiver}.{name}")
+                self.chain = start
                 self.chain_end = end
                 if name in _WATCHED_MEMBERS:
                     self.tables.watched.append(Watched(start, end, name, None, scope))
             else:
-                self.chain = name
+                self.chain = start
                 self.chain_end = end
                 key = name if is_ascii and name[:2] != "__" else scoping_key(name, self.row.class_name)
-                add((start, name, key, scope, USE, None))
+                add((start, name, key, scope, USE, NO_RECEIVER))
                 if name in _WATCHED_NAMES:
                     self.tables.watched.append(Watched(start, end, name, key, scope))
 
@@ -187,12 +198,12 @@ class _Walker:
         if mark == _SKIP:
             return
         if mark == _KEYWORD:
-            self.tables.names.append((start, name, None, self.scope, USE, "()"))
+            self.tables.names.append((start, name, None, self.scope, USE, KEYWORD))
             return
         if mark in (_MEMBER, _AFTER_SPACED_DOT):
             self.take_member(mark, start, end, name)
             return
-        self.chain, self.chain_end = name, end
+        self.chain, self.chain_end = start, end
         action, scope = USE, self.scope
         if mark in (_BIND, _WALRUS):
             is_new = not (name == "_" and self.is_splat_wildcard(start)) and self.bind_variable(start, name, mark)
@@ -207,7 +218,7 @@ class _Walker:
         key = scoping_key(name, self.tables.scopes[scope].class_name)
         if mark == _DELETE and key not in self.row.global_names:
             self.row.deleted_names |= {key}
-        self.tables.names.append((start, name, key, scope, action, None))
+        self.tables.names.append((start, name, key, scope, action, NO_RECEIVER))
         if name in _WATCHED_NAMES:
             self.tables.watched.append(Watched(start, end, name, key, self.scope))
 
@@ -216,23 +227,32 @@ class _Walker:
         if mark == _AFTER_SPACED_DOT and not self.is_behind_dot(start, end):
             self.take_marked(_PLAIN, start, end, name)
             return
-        receiver = self.chain if self.chain_end == start - 1 else self.receiver_at(start, end)
+        receiver = self.chain if self.chain_end == start - 1 else self.receiver_at(start)
         action = USE
-        if mark == _MEMBER and receiver == self.row.self_name and self.define_member(start, name):
+        if mark == _MEMBER and self.is_self(receiver) and self.define_member(start, name):
             action = DEFINES
         self.tables.names.append((start, name, None, self.scope, action, receiver))
-        self.chain = _clipped(f"{receiver}.{name}")
+        self.chain = start
         self.chain_end = end
         if name in _WATCHED_MEMBERS:
             self.tables.watched.append(Watched(start, end, name, None, self.scope))
 
-    def receiver_at(self, start: int, end: int) -> str:
-        """Return the text before the dot of a member, from the syntax tree."""
-        node = self.root.descendant_for_byte_range(start, end)
-        parent = node.parent if node is not None else None
-        begin = parent.start_byte if parent is not None else start
-        dot = self.text.bytewise.rfind(".", begin, start)
-        return _clipped(self.text.folded(begin, min(max(begin, dot), begin + 8 * MAX_RECEIVER)).rstrip())
+    def receiver_at(self, start: int) -> int:
+        """Return what stands before the dot of a member when it does not directly follow a name."""
+        bytewise = self.text.bytewise
+        before = bytewise.rfind(".", 0, start) - 1
+        while before >= 0 and bytewise[before] in _WHITE:
+            before -= 1
+        if before + 1 == self.chain_end:
+            return self.chain
+        if bytewise.endswith("super()", 0, before + 1) and not _is_word(bytewise[before - 7 : before - 6]):
+            return SUPER
+        return EXPRESSION
+
+    def is_self(self, receiver: int) -> bool:
+        """Say whether the receiver of a member is the first parameter of the method around."""
+        name = self.row.self_name
+        return bool(name) and receiver >= 0 and self.text.bytewise[receiver : self.chain_end] == name
 
     def is_behind_dot(self, start: int, end: int) -> bool:
         """Say whether an identifier that follows a dot and white space is a member."""
@@ -277,7 +297,7 @@ class _Walker:
         elif kind == _CLASS_DEFINITION:
             self.meet_class(node)
         elif kind == _LAMBDA:
-            scope = self.open_scope(LAMBDA, _points(node), self.row.path, self.scope)
+            scope = self.open_scope(LAMBDA, node.byte_range, self.row.path, self.scope)
             self.open_later(node.child_by_field_id(_BODY), node.end_byte, scope)
         elif kind in _COMPREHENSIONS:
             self.meet_comprehension(node)
@@ -322,7 +342,11 @@ class _Walker:
         bases = node.child_by_field_id(_SUPERCLASSES)
         signature = self.text.folded(*bases.byte_range) if bases is not None else ""
         scope = self.define_block(node, name_node, body, DefinitionKind.CLASS, (name, signature, decorators), CLASS)
-        self.tables.scopes[scope].class_name = name.lstrip("_")
+        row = self.tables.scopes[scope]
+        row.class_name = name.lstrip("_")
+        if bases is not None:
+            definitions = self.tables.definitions
+            definitions[row.definition] = definitions[row.definition]._replace(bases=_bases(bases))
 
     def define_block(
         self,
@@ -336,18 +360,18 @@ class _Walker:
         """Bind the name here, and plan the scopes of type parameters and body."""
         name, signature, decorators = said
         path = f"{self.row.path}.{name}" if self.row.path else name
-        points = _points_without_comment(node, self.text)
+        extent = _extent_without_comment(node, self.text)
         parent = self.scope
         type_parameters = node.child_by_field_id(_TYPE_PARAMETERS)
         if type_parameters is not None:
-            parent = self.open_scope(TYPE_PARAMETERS, points, path, self.scope)
+            parent = self.open_scope(TYPE_PARAMETERS, extent, path, self.scope)
             signature = self.text.folded(*type_parameters.byte_range) + signature
-        scope = self.open_scope(scope_kind, points, path, parent)
-        row = DefinitionRow(
-            kind, name, path, name_node.start_byte, points, self.scope, scope, signature, decorators,
+        scope = self.open_scope(scope_kind, extent, path, parent)
+        row = Definition(
+            kind, name, path, *extent, name_node.start_byte, self.scope, scope, signature, decorators,
             self.text.docstring(body.start_byte),
         )  # fmt: skip
-        self.bind(row, BindReason.DEF_IN_SCOPE, node.start_byte)
+        self.tables.scopes[scope].definition = self.bind(row, BindReason.DEF_IN_SCOPE, node.start_byte)
         self.marks[name_node.start_byte] = _DEFINED
         self.open_later(body, node.end_byte, scope)
         if type_parameters is not None:
@@ -358,7 +382,7 @@ class _Walker:
     def meet_comprehension(self, node: Node) -> None:
         """Open a comprehension's scope at once, but leave it again for the first iterable."""
         outer = self.scope
-        scope = self.open_scope(COMPREHENSION, _points(node), self.row.path, outer)
+        scope = self.open_scope(COMPREHENSION, node.byte_range, self.row.path, outer)
         self.opened.append((node.end_byte, scope))
         self.enter_region(scope)
         for child in node.named_children:
@@ -375,20 +399,19 @@ class _Walker:
             self.use_keyword(node, "type")
             return
         name = self.text.cut(*names[0].byte_range)
-        row = DefinitionRow(
-            DefinitionKind.TYPE, name, self.path_of(name), names[0].start_byte, _points(node), self.scope, None, "", (),
-            "",
-        )  # fmt: skip
+        row = Definition(
+            DefinitionKind.TYPE, name, self.path_of(name), *node.byte_range, names[0].start_byte, self.scope
+        )
         self.bind(row, BindReason.DEF_IN_SCOPE, node.start_byte)
         self.marks[names[0].start_byte] = _DEFINED
         for parameters in names[1:]:
-            scope = self.open_scope(TYPE_PARAMETERS, _points(node), row.path, self.scope)
+            scope = self.open_scope(TYPE_PARAMETERS, node.byte_range, row.lexical_path, self.scope)
             self.open_later(parameters, node.end_byte, scope)
             self.mark_type_parameters(parameters)
 
     def use_keyword(self, node: Node, name: str) -> None:
         """Write down a name that the grammar took for a keyword: `type(x).y = …` and `print >> x` use builtins."""
-        self.tables.names.append((node.start_byte, name, name, self.scope, USE, None))
+        self.tables.names.append((node.start_byte, name, name, self.scope, USE, NO_RECEIVER))
 
     def meet_import(self, node: Node) -> None:
         """Write down an import statement, its identifiers included."""
@@ -401,7 +424,7 @@ class _Walker:
                     if self.scope == 0:
                         self.tables.last_star_import = node.start_byte
                     continue
-                key = scoping_key(item.fact.local_name, self.row.class_name)
+                key = scoping_key(imports.local_name(item.fact), self.row.class_name)
                 place = Place(BindTarget.IMPORT, len(self.tables.imports) - 1, BindReason.IMPORT_ALIAS, node.start_byte)
                 self.add_place(key, place)
             for start, name, receiver, is_local in item.names:
@@ -409,10 +432,10 @@ class _Walker:
                 local_key = key if is_local else None
                 self.tables.names.append((start, name, local_key, self.scope, IMPORTS, receiver))
 
-    def open_scope(self, kind: str, points: Points, path: str, parent: int) -> int:
+    def open_scope(self, kind: str, extent: Extent, path: str, parent: int) -> int:
         """Add a scope without entering it."""
         class_name = self.tables.scopes[parent].class_name
-        self.tables.scopes.append(ScopeRow(kind, parent, points, path, class_name))
+        self.tables.scopes.append(ScopeRow(kind, parent, extent, path, class_name))
         return len(self.tables.scopes) - 1
 
     def open_later(self, begin: Node | None, end: int, scope: int) -> None:
@@ -425,7 +448,7 @@ class _Walker:
         home = self.scope
         if mark == _WALRUS:
             while self.tables.scopes[home].kind == COMPREHENSION:
-                home = self.tables.scopes[home].parent or 0
+                home = max(0, self.tables.scopes[home].parent)
         return self.define_variable(home, start, name)
 
     def define_variable(self, home: int, start: int, name: str) -> bool:
@@ -440,16 +463,16 @@ class _Walker:
             )
             return False
         places = row.places.setdefault(key, [])
-        if any(place.reason in (BindReason.LOCAL_ASSIGN, BindReason.PARAM) for place in places):
-            return False
+        for place in places:
+            if place.reason in (BindReason.LOCAL_ASSIGN, BindReason.PARAM):
+                self.tables.rebound.add(place.target)
+                return False
         is_constant = row.kind in (FILE, CLASS) and name.isupper()
         kind = DefinitionKind.CONSTANT if is_constant else DefinitionKind.VARIABLE
         path = f"{row.path}.{name}" if row.path else name
-        self.tables.definitions.append(DefinitionRow(kind, name, path, start, None, home, None, "", (), ""))
+        self.tables.definitions.append(Definition(kind, name, path, start, self.end_of(start, name), start, home))
         visible_from = self.end_of_assignment(start) if row.kind in (FILE, CLASS) and home == self.scope else start
-        places.append(
-            Place(BindTarget.DEFINITION, len(self.tables.definitions) - 1, BindReason.LOCAL_ASSIGN, visible_from)
-        )
+        places.append(Place(BindTarget.DEF, len(self.tables.definitions) - 1, BindReason.LOCAL_ASSIGN, visible_from))
         return True
 
     def end_of_assignment(self, start: int) -> int:
@@ -461,29 +484,44 @@ class _Walker:
         """Bind a parameter in the scope whose header is being read, and return that scope."""
         scope = self.pending[-1][2] if self.pending else self.scope
         row = self.tables.scopes[scope]
+        instance_of = NONE
         if row.self_name == "":
             row.self_name = name
+            instance_of = self.class_around(scope)
         path = f"{row.path}.{name}" if row.path else name
+        end = self.end_of(start, name)
         self.tables.definitions.append(
-            DefinitionRow(DefinitionKind.PARAMETER, name, path, start, None, scope, None, "", (), "")
+            Definition(DefinitionKind.PARAMETER, name, path, start, end, start, scope, instance_of=instance_of)
         )
-        place = Place(BindTarget.DEFINITION, len(self.tables.definitions) - 1, BindReason.PARAM, start)
+        place = Place(BindTarget.DEF, len(self.tables.definitions) - 1, BindReason.PARAM, start)
         row.places.setdefault(scoping_key(name, row.class_name), []).append(place)
         return scope
 
     def define(self, kind: DefinitionKind, name: str, start: int, reason: BindReason) -> None:
         """Define something that is just a name."""
-        self.bind(
-            DefinitionRow(kind, name, self.path_of(name), start, None, self.scope, None, "", (), ""), reason, start
-        )
+        row = Definition(kind, name, self.path_of(name), start, self.end_of(start, name), start, self.scope)
+        self.bind(row, reason, start)
 
-    def bind(self, row: DefinitionRow, reason: BindReason, start: int) -> None:
-        """Add a definition and bind its name in the current scope."""
+    def bind(self, row: Definition, reason: BindReason, start: int) -> int:
+        """Add a definition, bind its name in the current scope and return the definition's number."""
         key = scoping_key(row.name, self.row.class_name)
         if key in self.row.global_names:
             row = row._replace(scope=0)
         self.tables.definitions.append(row)
-        self.add_place(key, Place(BindTarget.DEFINITION, len(self.tables.definitions) - 1, reason, start))
+        number = len(self.tables.definitions) - 1
+        self.add_place(key, Place(BindTarget.DEF, number, reason, start))
+        return number
+
+    def end_of(self, start: int, name: str) -> int:
+        """Return where a name ends."""
+        return start + (len(name) if self.text.is_ascii else len(name.encode()))
+
+    def class_around(self, scope: int) -> int:
+        """Return the definition of the class whose method a scope is."""
+        parent = self.tables.scopes[scope].parent
+        while parent != NONE and self.tables.scopes[parent].kind == TYPE_PARAMETERS:
+            parent = self.tables.scopes[parent].parent
+        return self.tables.scopes[parent].definition if parent != NONE else NONE
 
     def add_place(self, key: str, place: Place) -> None:
         """Bind a name in the current scope or where a declaration sends it."""
@@ -496,9 +534,9 @@ class _Walker:
     def define_member(self, start: int, name: str) -> bool:
         """Define `Class.x` for the first `self.x = …`, unless the class has it already."""
         parent = self.row.parent
-        while parent is not None and self.tables.scopes[parent].kind == TYPE_PARAMETERS:
+        while parent != NONE and self.tables.scopes[parent].kind == TYPE_PARAMETERS:
             parent = self.tables.scopes[parent].parent
-        if parent is None or self.tables.scopes[parent].kind != CLASS:
+        if parent == NONE or self.tables.scopes[parent].kind != CLASS:
             return False
         owner = self.tables.scopes[parent]
         if name in owner.member_names or scoping_key(name, owner.class_name) in owner.places:
@@ -506,7 +544,7 @@ class _Walker:
         owner.member_names |= {name}
         path = f"{owner.path}.{name}"
         self.tables.definitions.append(
-            DefinitionRow(DefinitionKind.VARIABLE, name, path, start, None, parent, None, "", (), "")
+            Definition(DefinitionKind.VARIABLE, name, path, start, self.end_of(start, name), start, parent)
         )
         return True
 
@@ -572,15 +610,7 @@ def _descend(node: Node | None, through: frozenset[str] | set[str]) -> list[Node
     return found
 
 
-def _clipped(receiver: str) -> str:
-    return receiver if len(receiver) <= MAX_RECEIVER else receiver[: MAX_RECEIVER - 1] + "…"
-
-
-def _points(node: Node) -> Points:
-    return node.start_point, node.end_point
-
-
-def _points_without_comment(node: Node, text: SourceText) -> Points:
+def _extent_without_comment(node: Node, text: SourceText) -> Extent:
     """Return where a definition starts and its last token ends; the grammar counts comments after it as its own."""
     end = node.end_byte
     if "#" in text.bytewise[text.bytewise.rfind("\n", 0, end) + 1 : end]:
@@ -589,10 +619,38 @@ def _points_without_comment(node: Node, text: SourceText) -> Points:
             children = [child for child in last.children if child.type != "comment"]
             if not children:
                 break
-            node_end = last = children[-1]
-            end_point = node_end.end_point
-        return node.start_point, end_point
-    return node.start_point, node.end_point
+            last = children[-1]
+            end = last.end_byte
+    return node.start_byte, end
+
+
+def _bases(arguments: Node) -> tuple[int, ...]:
+    """Return the starts of the names that the base classes are, NONE for a base that is no chain of names."""
+    found = []
+    for child in arguments.named_children:
+        if child.type in {"keyword_argument", "comment"}:
+            continue
+        node: Node | None = child
+        if child.type == "subscript":
+            node = child.child_by_field_name("value")
+        found.append(_last_name(node) if node is not None else NONE)
+    return tuple(found)
+
+
+def _last_name(node: Node) -> int:
+    """Return the start of the last name of `a.b.c`, NONE for anything else."""
+    last = node
+    while node.type == "attribute":
+        member, rest = node.child_by_field_name("attribute"), node.child_by_field_name("object")
+        if member is None or rest is None:
+            return NONE
+        last = member if last is node or last.type == "attribute" else last
+        node = rest
+    return last.start_byte if node.type == "identifier" else NONE
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character in {"_", "."}
 
 
 def _start_of(node: Node) -> int:

@@ -1,0 +1,117 @@
+"""Parse a file within limits, whatever the language: in time, and not nested beyond what the parser can bear.
+
+Measured with tree-sitter 0.26.0: a query over a tree deeper than 65,535 levels leaves captures out without saying so
+and takes minutes; the binding's own progress callback for parsing crashes the process.
+"""
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+from tree_sitter import Language, Node, Parser, Point, Query, QueryCursor
+
+from codeplane.core.clock import Clock, SystemClock
+from codeplane.languages.facts import FileFacts, no_facts
+
+TIME_LIMIT_S: Final = 5.0
+TIMED_OUT: Final = "timed out"
+TOO_DEEP: Final = "nested too deeply"
+MAX_DEPTH: Final = 30_000
+SYSTEM_CLOCK: Final = SystemClock()
+
+# Above this size parsing and querying are watched; below, neither can come near the time limit.
+_WATCHED_SIZE: Final = 1_000_000
+_CHUNK: Final = 1 << 16
+# A tree deeper than MAX_DEPTH needs at least one byte per level.
+_SMALL: Final = MAX_DEPTH
+_LOOKS: Final = 1 << 16
+
+Captures = dict[str, list[Node]]
+IsOver = Callable[[], bool]
+
+
+class OutOfTimeError(Exception):
+    """The time for one file is over; never leaves `extract_within_limits`."""
+
+
+def extract_within_limits(
+    source: bytes, grammar: Language, read: Callable[[bytes, Node, IsOver], FileFacts], clock: Clock = SYSTEM_CLOCK
+) -> FileFacts:
+    """Parse and read a file; what takes too long or is nested too deeply gives a problem, never a part of its facts."""
+    deadline = clock.monotonic() + TIME_LIMIT_S
+
+    def is_over() -> bool:
+        return clock.monotonic() > deadline
+
+    try:
+        root = parse(source, grammar, is_over)
+        if is_tree_too_deep(root, is_over):
+            return no_facts(source, TIMED_OUT if is_over() else TOO_DEEP)
+        facts = read(source, root, is_over)
+    except OutOfTimeError:
+        return no_facts(source, TIMED_OUT)
+    return no_facts(source, TIMED_OUT) if is_over() else facts
+
+
+def parse(source: bytes, grammar: Language, is_over: IsOver) -> Node:
+    """Return the root of the syntax tree.
+
+    Raises:
+        OutOfTimeError: `is_over` said so while parsing.
+    """
+    parser = Parser(grammar)
+    if len(source) <= _WATCHED_SIZE:
+        return parser.parse(source).root_node
+
+    # The file is made to end early, because the binding's own way to stop a parser crashes.
+    def read(position: int, _point: Point) -> bytes:
+        return b"" if is_over() else source[position : position + _CHUNK]
+
+    root = parser.parse(read).root_node
+    if is_over():
+        raise OutOfTimeError
+    return root
+
+
+def capture(query: Query, root: Node, is_over: IsOver) -> Captures:
+    """Return the nodes of each capture name, in no particular order.
+
+    Raises:
+        OutOfTimeError: `is_over` said so while searching.
+    """
+    cursor = QueryCursor(query)
+    if root.end_byte <= _WATCHED_SIZE:
+        return cursor.captures(root)
+    captures = cursor.captures(root, _accept, lambda _offset: is_over())
+    if is_over():
+        raise OutOfTimeError
+    return captures
+
+
+def is_tree_too_deep(root: Node, is_over: IsOver) -> bool:
+    """Say whether the tree has more than `MAX_DEPTH` levels; true as well when the time is over."""
+    if root.end_byte < _SMALL:
+        return False
+    cursor = root.walk()
+    depth = n_looks = 0
+    while depth <= MAX_DEPTH:
+        n_looks += 1
+        if n_looks % _LOOKS == 0 and is_over():
+            return True
+        if cursor.goto_first_child():
+            depth += 1
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return False
+            depth -= 1
+    return True
+
+
+def _accept(
+    predicate: str,  # noqa: ARG001 - the names are the protocol of the binding
+    args: list[tuple[str, Literal["capture", "string"]]],  # noqa: ARG001 - as above
+    pattern_index: int,  # noqa: ARG001 - as above
+    captures: Captures,  # noqa: ARG001 - as above
+) -> bool:
+    """Stand in the place before the progress callback; the queries have no predicates of their own."""
+    return True
