@@ -186,11 +186,11 @@ def test_another_process_that_published_is_noticed(indexed: Workspace) -> None:
 _CHILD = """
 import os, signal, sys
 from pathlib import Path
-from codeplane.index import reconcile
+from codeplane.index import reconcile, structure, update
+from codeplane.index.linking import update as linking
 from codeplane.index.text_pack import PackWriter
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 left = int(sys.argv[2])
-append, write_files = PackWriter.append, reconcile.write_files
 def dying(function):
     def call(*arguments):
         global left
@@ -199,15 +199,21 @@ def dying(function):
             os.kill(os.getpid(), signal.SIGKILL)
         return function(*arguments)
     return call
-PackWriter.append = dying(append)
-reconcile.write_files = dying(write_files)
+PackWriter.append = dying(PackWriter.append)
+update.write_files = dying(update.write_files)
+update.extract_here = dying(update.extract_here)
+structure.assign_units = dying(structure.assign_units)
+structure.definition_entries = dying(structure.definition_entries)
+structure.write_meta = dying(structure.write_meta)
+linking.encode_resolution = dying(linking.encode_resolution)
+linking.forget_links = dying(linking.forget_links)
 reconcile.write_meta = dying(reconcile.write_meta)
 open_workspace(WorkspaceRequest(Path(sys.argv[1]))).index.refresh()
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("steps", range(6))
+@pytest.mark.parametrize("steps", range(10))
 def test_a_build_that_was_killed_is_completed_by_the_next(repo: Path, steps: int) -> None:
     died = subprocess.run([sys.executable, "-c", _CHILD, str(repo), str(steps)], check=False, timeout=60)
     with _open(repo) as workspace:
@@ -223,7 +229,7 @@ def test_a_full_disk_keeps_the_old_epoch(indexed: Workspace, monkeypatch: pytest
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("codeplane.index.reconcile.write_files", full)
+        patch.setattr("codeplane.index.update.write_files", full)
         with pytest.raises(CodePlaneError, match="full"):
             indexed.index.refresh()
     assert indexed.index.store.epoch() == 1

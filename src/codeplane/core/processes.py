@@ -8,6 +8,7 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
@@ -309,3 +310,72 @@ def _check(request: ProcessRequest) -> None:
     additions = {**(request.environment or {}), **request.extra_environment}
     if any("=" in name or not name or "\0" in name + value for name, value in additions.items()):
         raise CodePlaneError("INVALID_ARGUMENTS", "A variable's name is empty or holds `=`, or its value holds NUL.")
+
+
+class CompanionGoneError(Exception):
+    """A companion ended or did not answer in time; it is no longer running."""
+
+
+class Companion:
+    """A program that runs beside this one and answers messages: four bytes of length, then the message, both ways.
+
+    Invariant: one thread asks at a time; after a `CompanionGoneError` the program has ended and been waited for.
+    """
+
+    _LENGTH_BYTES = 4
+
+    def __init__(self, argv: tuple[str, ...], cwd: Path) -> None:
+        _refuse_one_string(argv)
+        try:
+            self._process = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise _start_error(ProcessRequest(argv, cwd, 1.0), error) from error
+
+    def ask(self, message: bytes, timeout_seconds: float) -> bytes:
+        """Send a message and return the answer.
+
+        Raises:
+            CompanionGoneError: the program ended, or the time was over.
+        """
+        timer = threading.Timer(timeout_seconds, self._kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            pipe = self._process.stdin
+            if pipe is None:
+                raise CompanionGoneError
+            pipe.write(len(message).to_bytes(self._LENGTH_BYTES) + message)
+            pipe.flush()
+            return self._read(int.from_bytes(self._read(self._LENGTH_BYTES)))
+        except OSError as error:
+            self.close()
+            raise CompanionGoneError from error
+        finally:
+            timer.cancel()
+
+    def _read(self, n_bytes: int) -> bytes:
+        pipe = self._process.stdout
+        data = pipe.read(n_bytes) if pipe is not None else b""
+        if len(data) < n_bytes:
+            self.close()
+            raise CompanionGoneError
+        return data
+
+    def _kill(self) -> None:
+        _signal_group(self._process, signal.SIGKILL)
+
+    def close(self) -> None:
+        """End the program and wait for it."""
+        self._kill()
+        with suppress(OSError):
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.close()
+        self._process.wait()

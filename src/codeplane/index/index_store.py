@@ -46,13 +46,76 @@ INDEX_SCHEMA = Schema(
         );
         CREATE INDEX files_by_text ON files (text_id);
         """,
+        """
+        DELETE FROM files;
+        ALTER TABLE files ADD COLUMN dialect TEXT NOT NULL DEFAULT '';
+        ALTER TABLE files ADD COLUMN facts_id INTEGER;
+        ALTER TABLE files ADD COLUMN unit_id INTEGER;
+        ALTER TABLE files ADD COLUMN module TEXT NOT NULL DEFAULT '';
+        CREATE TABLE units (
+            unit_id INTEGER PRIMARY KEY,
+            context_id TEXT NOT NULL UNIQUE,
+            family TEXT NOT NULL,
+            root TEXT NOT NULL,
+            status TEXT NOT NULL,
+            reason TEXT NOT NULL
+        );
+        CREATE TABLE facts (
+            facts_id INTEGER PRIMARY KEY,
+            text_id INTEGER NOT NULL,
+            dialect TEXT NOT NULL,
+            link_hash BLOB NOT NULL,
+            package TEXT NOT NULL,
+            problem TEXT NOT NULL,
+            outline BLOB NOT NULL,
+            columns BLOB NOT NULL
+        );
+        CREATE UNIQUE INDEX facts_by_text ON facts (text_id, dialect);
+        CREATE TABLE definitions (
+            file_id INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            uid BLOB NOT NULL,
+            kind INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            folded TEXT NOT NULL,
+            PRIMARY KEY (file_id, number)
+        ) WITHOUT ROWID;
+        CREATE INDEX definitions_by_name ON definitions (folded, name);
+        CREATE INDEX definitions_by_uid ON definitions (uid);
+        CREATE TABLE resolutions (file_id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+        CREATE TABLE links (
+            target_file INTEGER NOT NULL,
+            target_number INTEGER NOT NULL,
+            file_id INTEGER NOT NULL,
+            uses INTEGER NOT NULL,
+            PRIMARY KEY (target_file, target_number, file_id)
+        ) WITHOUT ROWID;
+        CREATE INDEX links_by_file ON links (file_id);
+        CREATE TABLE asked (
+            module TEXT NOT NULL, file_id INTEGER NOT NULL, PRIMARY KEY (module, file_id)
+        ) WITHOUT ROWID;
+        CREATE INDEX asked_by_file ON asked (file_id);
+        CREATE TABLE located (
+            file_id INTEGER NOT NULL, source TEXT NOT NULL, module TEXT, PRIMARY KEY (file_id, source)
+        ) WITHOUT ROWID;
+        CREATE TABLE snapshots (
+            epoch INTEGER NOT NULL, path TEXT NOT NULL, facts_id INTEGER, PRIMARY KEY (epoch, path)
+        ) WITHOUT ROWID;
+        CREATE TABLE successors (
+            uid BLOB NOT NULL, successor BLOB NOT NULL, epoch INTEGER NOT NULL, PRIMARY KEY (uid, successor)
+        ) WITHOUT ROWID;
+        """,
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """One file as the index knows it; `problem` says why its text is not indexed, empty when it is."""
+    """One file as the index knows it.
+
+    `problem` says why its text is not indexed, empty when it is; `module` names its modules, one per line, empty when
+    it is not linked.
+    """
 
     file_id: int
     path: str
@@ -62,6 +125,10 @@ class IndexedFile:
     problem: str
     language: str
     epoch: int
+    facts_id: int | None = None
+    unit_id: int | None = None
+    module: str = ""
+    dialect: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +261,19 @@ def write_meta(connection: sqlite3.Connection, values: Mapping[str, str]) -> Non
     )
 
 
+_FILE_COLUMNS = (
+    "path, mtime_ns, ctime_ns, size, inode, checked_ns, text_id, problem, language, dialect, facts_id, unit_id, module,"
+    " epoch"
+)
+
+
 def write_files(connection: sqlite3.Connection, rows: Iterable[tuple[object, ...]]) -> None:
-    """Insert or replace files; a row is path, stamp fields, checked_ns, text_id, problem, language, epoch."""
+    """Insert or replace files; a row has the columns of `_FILE_COLUMNS`."""
+    names = _FILE_COLUMNS.split(", ")
+    updates = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
     connection.executemany(
-        "INSERT INTO files (path, mtime_ns, ctime_ns, size, inode, checked_ns, text_id, problem, language, epoch)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET mtime_ns = excluded.mtime_ns,"
-        " ctime_ns = excluded.ctime_ns, size = excluded.size, inode = excluded.inode,"
-        " checked_ns = excluded.checked_ns, text_id = excluded.text_id, problem = excluded.problem,"
-        " language = excluded.language, epoch = excluded.epoch",
+        f"INSERT INTO files ({_FILE_COLUMNS}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - our own names
+        f" ON CONFLICT (path) DO UPDATE SET {updates}",
         rows,
     )
 
@@ -217,6 +289,10 @@ def _file(record: sqlite3.Row) -> IndexedFile:
         record["problem"],
         record["language"],
         record["epoch"],
+        record["facts_id"],
+        record["unit_id"],
+        record["module"],
+        record["dialect"],
     )
 
 

@@ -4,7 +4,6 @@ Calls that arrive together share one sweep that began after they arrived; a fail
 """
 
 import json
-import os
 import sqlite3
 import threading
 import time
@@ -13,17 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.hashing import sha256_bytes, sha256_normalised
-from codeplane.core.paths import RepoPath
 from codeplane.index.discovery import LeftOut
-from codeplane.index.index_store import IndexedFile, IndexedText, IndexStore, write_files, write_meta
-from codeplane.index.source_text import holds_private_key, open_source
+from codeplane.index.index_store import IndexedFile, IndexedText, IndexStore, write_meta
 from codeplane.index.sweep import FileStamp, Sweep, Sweeper
-from codeplane.index.text_pack import PackWriter, TextPack
-from codeplane.languages.detect import language_of
+from codeplane.index.text_pack import TextPack
+from codeplane.index.update import IndexUpdate, Progress, UpdateInput
 
-MAX_TEXT_BYTES = 32 * 1024 * 1024
-_SNIFF = 8192
 _PROSE = frozenset({"markdown", "rst", "text", "json", "yaml", "toml", "xml", "ini", "html", "css", "unknown"})
 _TEST_MARKS = ("test/", "tests/", "testing/", "spec/", "__tests__/", "test_", "_test.", ".test.", ".spec.")
 
@@ -67,11 +61,20 @@ class Reconciler:
     Invariant: `state` is what the newest finished update published; it is replaced, never changed.
     """
 
-    def __init__(self, root: Path, store: IndexStore, sweeper: Sweeper, now_ns: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        store: IndexStore,
+        sweeper: Sweeper,
+        now_ns: Callable[[], int],
+        holds_tracked: Callable[[str], bool],
+    ) -> None:
         self._root = root
         self.store = store
         self._sweeper = sweeper
         self._now_ns = now_ns
+        self._holds_tracked = holds_tracked
+        self.listeners: list[Progress] = []
         self._running = threading.Lock()
         self._turn = threading.Condition()
         self._started = 0
@@ -105,6 +108,10 @@ class Reconciler:
                 with self._turn:
                     self._finished = number
             return self._last
+
+    def _progress(self, n_done: int, n_all: int) -> None:
+        for listener in self.listeners:
+            listener(n_done, n_all)
 
     def _update(self) -> ReconcileReport:
         begun = time.perf_counter()
@@ -174,34 +181,17 @@ class Reconciler:
     def _write(
         self, found: Sweep, known: dict[str, IndexedFile], removed: list[str], suspects: list[str]
     ) -> tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
-        added: list[str] = []
-        changed: list[str] = []
+        given = UpdateInput(found.files, known, removed, suspects, self._holds_tracked, self._progress)
         with self.store.database.write() as connection:
             epoch = int(_meta(connection, "epoch", "0"))
             size = int(_meta(connection, "pack_size", "0"))
             with self.store.pack.appending(size) as writer:
-                intake = _Intake(self._root, self.store, connection, writer, self._now_ns)
-                rows = []
-                for path in suspects:
-                    row = intake.row(path, found.files[path], known.get(path), epoch + 1)
-                    if row is None:
-                        removed.append(path)
-                        continue
-                    rows.append(row)
-                    if path not in known:
-                        added.append(path)
-                    elif intake.differs(known[path], row):
-                        changed.append(path)
-            removed = [path for path in removed if path in known]
-            connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in removed])
-            write_files(connection, rows)
-            is_new_epoch = bool(added or changed or removed) or epoch == 0
-            epoch += is_new_epoch
-            write_meta(connection, {"epoch": str(epoch), "pack_size": str(writer.size)})
+                update = IndexUpdate(self._root, self.store, connection, self._now_ns)
+                result = update.run(given, writer, epoch)
+            write_meta(connection, {"epoch": str(result.epoch), "pack_size": str(writer.size)})
         files = self.store.files()
-        renamed = _renames(known, files, removed, added)
         self.state = IndexState(
-            epoch=epoch,
+            epoch=result.epoch,
             files=files,
             texts=self.store.texts(),
             left_out=tuple(found.left_out),
@@ -209,92 +199,12 @@ class Reconciler:
             pack_size=self.store.pack_size(),
             in_order=tuple(sorted(files.values(), key=_rank)),
         )
-        return epoch, tuple(added), tuple(changed), tuple(removed), renamed
-
-
-class _Intake:
-    """Reads files that may have changed and puts new texts into the pack."""
-
-    def __init__(
-        self,
-        root: Path,
-        store: IndexStore,
-        connection: sqlite3.Connection,
-        writer: PackWriter,
-        now_ns: Callable[[], int],
-    ) -> None:
-        self._root = root
-        self._store = store
-        self._connection = connection
-        self._writer = writer
-        self._now_ns = now_ns
-
-    def row(self, path: str, stamp: FileStamp, known: IndexedFile | None, epoch: int) -> tuple[object, ...] | None:
-        """Return the row for one file, None when it is gone by now."""
-        checked_ns = self._now_ns()
-        text_id: int | None = None
-        problem = ""
-        if stamp.size > MAX_TEXT_BYTES:
-            problem = f"larger than {MAX_TEXT_BYTES} bytes"
-        else:
-            data, problem = self._read(path)
-            if data is None and not problem:
-                return None
-            if data is not None:
-                problem = _text_problem(data)
-                text_id = None if problem else self._text_id(data)
-        is_same = known is not None and known.text_id == text_id and known.problem == problem
-        fields = (stamp.mtime_ns, stamp.ctime_ns, stamp.size, stamp.inode, checked_ns, text_id, problem)
-        return (path, *fields, language_of(path), known.epoch if is_same and known is not None else epoch)
-
-    @staticmethod
-    def differs(known: IndexedFile, row: tuple[object, ...]) -> bool:
-        """Tell whether the content differs, not only the stamp."""
-        return (known.text_id, known.problem) != (row[6], row[7])
-
-    def _read(self, path: str) -> tuple[bytes | None, str]:
-        try:
-            descriptor = open_source(self._root, RepoPath.parse(path))
-        except CodePlaneError as error:
-            return None, "" if error.code in {"FILE_NOT_FOUND", "NOT_A_FILE"} else error.message
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            try:
-                return file.read(MAX_TEXT_BYTES + 1), ""
-            except OSError as error:
-                return None, f"unreadable: {error.strerror}"
-
-    def _text_id(self, data: bytes) -> int:
-        sha256 = sha256_bytes(data)
-        known = self._store.text_by_hash(self._connection, sha256)
-        if known is not None:
-            return known.text_id
-        extent = self._writer.append(data)
-        n_lines = data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
-        normalised = sha256_normalised(data) if b"\r\n" in data else sha256
-        cursor = self._connection.execute(
-            "INSERT INTO texts (sha256, normalised, offset, length, line_count) VALUES (?, ?, ?, ?, ?)",
-            (sha256, normalised, extent.offset, extent.length, n_lines),
-        )
-        return int(cursor.lastrowid or 0)
+        renamed = _renames(known, files, list(result.removed), list(result.added))
+        return result.epoch, result.added, result.changed, result.removed, renamed
 
 
 def _may_differ(known: IndexedFile | None, stamp: FileStamp) -> bool:
     return known is None or known.stamp != stamp or stamp.is_racy(known.checked_ns)
-
-
-def _text_problem(data: bytes) -> str:
-    """Return why these bytes are not indexed as text, empty when they are."""
-    if len(data) > MAX_TEXT_BYTES:
-        return f"larger than {MAX_TEXT_BYTES} bytes"
-    if b"\0" in data[:_SNIFF]:
-        return "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "binary"
-    if holds_private_key(data[:256]):
-        return "a private key"
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return "not utf-8"
-    return ""
 
 
 def _meta(connection: sqlite3.Connection, key: str, default: str) -> str:

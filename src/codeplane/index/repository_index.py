@@ -26,9 +26,10 @@ class RepositoryIndex:
         rules: Callable[[], IgnoreRules],
         deciders: Callable[[], object],
         now_ns: Callable[[], int],
+        holds_tracked: Callable[[str], bool],
     ) -> None:
         self.store = IndexStore(directory)
-        self._reconciler = Reconciler(root, self.store, Sweeper(root, rules, deciders), now_ns)
+        self._reconciler = Reconciler(root, self.store, Sweeper(root, rules, deciders), now_ns, holds_tracked)
         self._states: OrderedDict[int, IndexState] = OrderedDict()
         self.last_report: ReconcileReport | None = None
 

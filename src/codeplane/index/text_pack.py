@@ -48,6 +48,14 @@ class TextPack:
             file.flush()
             os.fdatasync(descriptor) if hasattr(os, "fdatasync") else os.fsync(descriptor)
 
+    def text(self, offset: int, length: int) -> str | None:
+        """Return one text, None when it cannot be read."""
+        try:
+            with self.path.open("rb") as file:
+                return os.pread(file.fileno(), length, offset).decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
     @contextmanager
     def mapped(self, size: int) -> Iterator["mmap.mmap | bytes"]:
         """Give the first `size` bytes for reading.
@@ -68,6 +76,10 @@ class PackWriter:
     def __init__(self, file: "object", size: int) -> None:
         self._file = file
         self.size = size
+
+    def flush(self) -> None:
+        """Let other processes see what was appended so far."""
+        self._file.flush()  # type: ignore[attr-defined]
 
     def append(self, text: bytes) -> Extent:
         """Append one text and a newline that keeps it apart from the next; return where it lies."""

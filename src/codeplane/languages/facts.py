@@ -200,7 +200,8 @@ class FileFacts:
 
     References are in the order of the source, binds are sorted by scope. `package` is what the file declares itself to
     belong to (`package a.b;`), empty where a language has no such line. `n_errors` counts the places the grammar could
-    not understand; `problem` says why there are no facts, and then there are none at all.
+    not understand; `problem` says why there are no facts, and then there are none at all. `n_nodes`, `n_root_children`
+    and `has_content` (something besides comments and errors) tell how well the file parses; `parsing` fills them in.
     """
 
     scopes: list[Scope]
@@ -213,6 +214,9 @@ class FileFacts:
     package: str = ""
     n_errors: int = 0
     problem: str = ""
+    n_nodes: int = 0
+    n_root_children: int = 0
+    has_content: bool = False
 
 
 def no_facts(source: bytes, problem: str) -> FileFacts:

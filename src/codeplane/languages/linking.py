@@ -11,20 +11,21 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class UnitView:
-    """The files of one language in one context, as far as linking may look.
+    """The files of one language family in a repository, as far as linking may look.
 
-    `paths` are relative to the repository, sorted. `package_of` gives what a file declares itself to belong to.
-    `text_of` reads any indexed file of the repository (a configuration file), None when there is none.
+    `paths` are relative to the repository, sorted; files that no context owns are not among them. `roots` are the roots
+    of the family's contexts, empty text for the repository itself. `package_of` gives what a file declares itself to
+    belong to. `text_of` reads any indexed file of the repository (a configuration file), None when there is none.
     """
 
-    root: str
     paths: tuple[str, ...]
+    roots: tuple[str, ...]
     package_of: Callable[[str], str]
     text_of: Callable[[str], str | None]
 
 
 class Linker(Protocol):
-    """What a language knows about the modules of one context.
+    """What a language knows about the modules of one repository.
 
     Every answer depends on the view alone. What cannot be known is not answered: an import that could mean two
     modules means none.
@@ -34,7 +35,7 @@ class Linker(Protocol):
         """Return the names of the modules that a file provides or is a part of; the first names its definitions."""
 
     def locate(self, path: str, source: str) -> str | None:
-        """Return the module that an import in this file means by its source text; None when it is not in the unit."""
+        """Return the module that an import in this file means by its source text; None when it is not there."""
 
     def submodule(self, module: str, name: str) -> str | None:
         """Return the module that is reached as a member of another, None when there is none."""
@@ -49,11 +50,19 @@ class LinkingRules:
 
     `build` makes the linker. `exports_are_explicit`: only what is exported can be imported (JavaScript); otherwise
     every name of the file's own scope can. `class_scope_is_visible`: a plain name in a method may mean a member of
-    the enclosing class or its bases (Java). `separator` joins the parts of a module's name: what an import names may
-    be a type inside a module, which is found by taking parts off the end; empty where that cannot be.
+    the enclosing class or its bases (Java). `separator` joins the parts of a module's name.
+    `imports_reach_into_types`: what an import names may be a type inside a module, found by taking parts off the end
+    (Java, Rust). `binds_first_part`: an import of a module without alias binds the first part of its name (Python).
+    `members_stand_outside`: members of a type may stand outside of its body (Go, Rust). `config_names` are the names
+    of files that change what imports mean; `texts_make_modules` says that the files' own texts do.
     """
 
     build: Callable[[UnitView], Linker]
     exports_are_explicit: bool = False
     class_scope_is_visible: bool = False
-    separator: str = ""
+    separator: str = "."
+    imports_reach_into_types: bool = False
+    binds_first_part: bool = False
+    members_stand_outside: bool = False
+    config_names: frozenset[str] = frozenset()
+    texts_make_modules: bool = False

@@ -1,11 +1,11 @@
 """Parse a file within limits, whatever the language: in time, and not nested beyond what the parser can bear.
 
 Measured with tree-sitter 0.26.0: a query over a tree deeper than 65,535 levels leaves captures out without saying so
-and takes minutes; the binding's own progress callback for parsing crashes the process.
+and takes minutes; the binding's own progress callbacks, for parsing and for queries, crash the process.
 """
 
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Final
 
 from tree_sitter import Language, Node, Parser, Point, Query, QueryCursor
 
@@ -18,7 +18,7 @@ TOO_DEEP: Final = "nested too deeply"
 MAX_DEPTH: Final = 30_000
 SYSTEM_CLOCK: Final = SystemClock()
 
-# Above this size parsing and querying are watched; below, neither can come near the time limit.
+# Above this size parsing is watched; below, it cannot come near the time limit.
 _WATCHED_SIZE: Final = 1_000_000
 _CHUNK: Final = 1 << 16
 # A tree deeper than MAX_DEPTH needs at least one byte per level.
@@ -49,7 +49,21 @@ def extract_within_limits(
         facts = read(source, root, is_over)
     except OutOfTimeError:
         return no_facts(source, TIMED_OUT)
-    return no_facts(source, TIMED_OUT) if is_over() else facts
+    if is_over():
+        return no_facts(source, TIMED_OUT)
+    facts.n_nodes = root.descendant_count
+    facts.n_root_children = root.child_count
+    facts.has_content = _has_content(root)
+    return facts
+
+
+def _has_content(root: Node) -> bool:
+    """Tell whether the file holds something besides comments and errors."""
+    return any(
+        node.is_named and not node.is_extra and not node.is_error
+        for node in (root.child(number) for number in range(root.child_count))
+        if node is not None
+    )
 
 
 def parse(source: bytes, grammar: Language, is_over: IsOver) -> Node:
@@ -75,13 +89,13 @@ def parse(source: bytes, grammar: Language, is_over: IsOver) -> Node:
 def capture(query: Query, root: Node, is_over: IsOver) -> Captures:
     """Return the nodes of each capture name, in no particular order.
 
+    The search itself is not watched: it is linear in the tree, which was parsed in time and is not too deep, and the
+    binding's progress callback for queries crashes the process as soon as it is called.
+
     Raises:
-        OutOfTimeError: `is_over` said so while searching.
+        OutOfTimeError: `is_over` said so after searching.
     """
-    cursor = QueryCursor(query)
-    if root.end_byte <= _WATCHED_SIZE:
-        return cursor.captures(root)
-    captures = cursor.captures(root, _accept, lambda _offset: is_over())
+    captures = QueryCursor(query).captures(root)
     if is_over():
         raise OutOfTimeError
     return captures
@@ -104,14 +118,4 @@ def is_tree_too_deep(root: Node, is_over: IsOver) -> bool:
             if not cursor.goto_parent():
                 return False
             depth -= 1
-    return True
-
-
-def _accept(
-    predicate: str,  # noqa: ARG001 - the names are the protocol of the binding
-    args: list[tuple[str, Literal["capture", "string"]]],  # noqa: ARG001 - as above
-    pattern_index: int,  # noqa: ARG001 - as above
-    captures: Captures,  # noqa: ARG001 - as above
-) -> bool:
-    """Stand in the place before the progress callback; the queries have no predicates of their own."""
     return True

@@ -128,6 +128,7 @@ class Workspace:
                     self.ignore_rules,
                     lambda: index_stat(self.repository),
                     lambda: self.clock.now_ms() * 1_000_000,
+                    lambda directory: directory in self.tracked().directories,
                 )
             return self._index
 

@@ -1,0 +1,134 @@
+"""Extract facts from texts of the pack, in other processes when there is much to do.
+
+Parsing holds the interpreter's lock, so that only processes run in parallel; starting them costs 0.2 s, which a few
+files do not repay. A file whose parser crashes or hangs ends its process, not this one, and is named.
+"""
+
+import marshal
+import queue
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from codeplane.core.processes import Companion, CompanionGoneError
+from codeplane.index.facts.encoded import EncodedFacts, encode_facts, encoded
+from codeplane.languages.facts import no_facts
+from codeplane.languages.parsing import TIME_LIMIT_S
+
+# Below so many bytes of source this process does the work itself.
+MANY_BYTES = 1_500_000
+CRASHED = "the parser failed on it"
+_N_WORKERS = 2
+_BATCH_BYTES = 200_000
+_BATCH_FILES = 60
+_Batch = list["ExtractionJob"]
+
+
+class ExtractionJob(NamedTuple):
+    """A text to extract facts from: where it lies in the pack, and whose it is."""
+
+    key: int
+    offset: int
+    length: int
+    dialect: str
+
+
+class ExtractionPool:
+    """Two processes that extract facts while this one goes on.
+
+    Invariant: every job that is submitted is answered exactly once by `results`, whatever becomes of the processes.
+    """
+
+    def __init__(self, pack: Path) -> None:
+        self._pack = pack
+        self._jobs: queue.Queue[_Batch | None] = queue.Queue()
+        self._answers: queue.Queue[tuple[_Batch, list[EncodedFacts | None]] | None] = queue.Queue()
+        self._waiting: _Batch = []
+        self._waiting_bytes = 0
+        self._n_batches = 0
+        self._is_cancelled = False
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(_N_WORKERS)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, job: ExtractionJob) -> bool:
+        """Take a job; true when a batch went out, so that the text of all jobs up to here must be on disk before."""
+        self._waiting.append(job)
+        self._waiting_bytes += job.length
+        return self._waiting_bytes >= _BATCH_BYTES or len(self._waiting) >= _BATCH_FILES
+
+    def send(self) -> None:
+        """Hand out the jobs that wait."""
+        if self._waiting:
+            self._n_batches += 1
+            self._jobs.put(self._waiting)
+            self._waiting, self._waiting_bytes = [], 0
+
+    def results(self) -> Iterator[tuple[ExtractionJob, EncodedFacts | None]]:
+        """Hand out what waits and yield the facts of every job, in the order in which they come."""
+        self.send()
+        for _ in self._threads:
+            self._jobs.put(None)
+        for _ in range(self._n_batches):
+            answer = self._answers.get()
+            if answer is not None:
+                yield from zip(*answer, strict=True)
+
+    def close(self) -> None:
+        """Let the processes end."""
+        self._is_cancelled = True
+        with suppress(queue.Empty):
+            while True:
+                self._jobs.get_nowait()
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        worker: Companion | None = None
+        try:
+            while (batch := self._jobs.get()) is not None:
+                worker, answer = self._answered(worker, batch)
+                self._answers.put((batch, answer))
+        finally:
+            if worker is not None:
+                worker.close()
+
+    def _answered(self, worker: Companion | None, batch: _Batch) -> tuple[Companion | None, list[EncodedFacts | None]]:
+        """Ask for a batch; when its process fails, ask for each job alone, so that only the culprit has no facts."""
+        try:
+            worker = worker or self._start()
+            return worker, _ask(worker, batch)
+        except CompanionGoneError:
+            worker = None
+        answers: list[EncodedFacts | None] = []
+        for job in batch:
+            if self._is_cancelled:
+                answers.append(None)
+                continue
+            try:
+                worker = worker or self._start()
+                answers.extend(_ask(worker, [job]))
+            except CompanionGoneError:
+                worker = None
+                answers.append(encoded(no_facts(b"", CRASHED), b""))
+        return worker, answers
+
+    def _start(self) -> Companion:
+        argv = (sys.executable, "-m", "codeplane.index.extraction_worker", str(self._pack))
+        return Companion(argv, self._pack.parent)
+
+
+def extract_here(job: ExtractionJob, source: bytes) -> EncodedFacts | None:
+    """Extract facts in this process."""
+    return encode_facts(source, job.dialect)
+
+
+def _ask(worker: Companion, batch: _Batch) -> list[EncodedFacts | None]:
+    message = marshal.dumps([(job.offset, job.length, job.dialect) for job in batch])
+    answer = worker.ask(message, (1 + len(batch)) * 4 * TIME_LIMIT_S)
+    return [EncodedFacts(*one) if one is not None else None for one in marshal.loads(answer)]  # noqa: S302 - our own

@@ -1,0 +1,104 @@
+"""Every reference, bind and scope of a file, one array per field."""
+
+import zlib
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+_LEVEL: Final = 1
+_WIDE: Final = 0xFFFF
+
+# What a reference is linked to, besides an expression.
+LOCAL: Final = 0  # its bind says everything there is to say
+OF_EXPRESSION: Final = 1  # a member of something that is no chain of names
+OF_CALL: Final = 2  # the name of an argument or of a field in a literal
+FIRST_EXPRESSION: Final = 3  # from here on: the number of an expression
+
+
+@dataclass(slots=True)
+class Columns:
+    """The arrays of one file; NONE is stored as 0, everything else one higher, in the fields that allow NONE.
+
+    References: `starts`, `name_numbers`, `reference_scopes`, `roles`, `links`, `bind_numbers` (0 for none).
+    Binds: `bind_scopes`, `bind_names`, `bind_kinds`, `bind_targets` (0 for none), `bind_doubts`, `bind_reasons`.
+    Scopes: `scope_kinds` (numbers of names), `scope_parents` (0 for none), `scope_starts`, `scope_ends`.
+    """
+
+    names: list[str]
+    starts: Sequence[int]
+    name_numbers: Sequence[int]
+    reference_scopes: Sequence[int]
+    roles: Sequence[int]
+    links: Sequence[int]
+    bind_numbers: Sequence[int]
+    bind_scopes: Sequence[int]
+    bind_names: Sequence[int]
+    bind_kinds: Sequence[int]
+    bind_targets: Sequence[int]
+    bind_doubts: Sequence[int]
+    bind_reasons: Sequence[int]
+    scope_kinds: Sequence[int]
+    scope_parents: Sequence[int]
+    scope_starts: Sequence[int]
+    scope_ends: Sequence[int]
+
+
+_N_ARRAYS: Final = 16
+
+
+def encode_columns(columns: Columns) -> bytes:
+    """Return the arrays as bytes: names, then for each array its width and length, then their contents."""
+    starts = columns.starts
+    deltas = [starts[0], *map(int.__sub__, starts[1:], starts)] if starts else []
+    arrays = [
+        _narrow(values)
+        for values in (
+            deltas,
+            columns.name_numbers,
+            columns.reference_scopes,
+            columns.roles,
+            columns.links,
+            columns.bind_numbers,
+            columns.bind_scopes,
+            columns.bind_names,
+            columns.bind_kinds,
+            columns.bind_targets,
+            columns.bind_doubts,
+            columns.bind_reasons,
+            columns.scope_kinds,
+            columns.scope_parents,
+            columns.scope_starts,
+            columns.scope_ends,
+        )
+    ]
+    names = "\n".join(columns.names).encode("utf-8", "surrogatepass")
+    head = array("I", [len(names)])
+    for values in arrays:
+        head.extend((values.itemsize, len(values)))
+    return zlib.compress(b"".join([head.tobytes(), names, *[values.tobytes() for values in arrays]]), _LEVEL)
+
+
+def decode_columns(blob: bytes) -> Columns:
+    """Return the arrays from their bytes."""
+    data = zlib.decompress(blob)
+    head = array("I", data[: 4 * (1 + 2 * _N_ARRAYS)])
+    position = len(head) * 4
+    names = data[position : position + head[0]].decode("utf-8", "surrogatepass").split("\n")
+    position += head[0]
+    arrays: list[Sequence[int]] = []
+    for number in range(_N_ARRAYS):
+        width, length = head[1 + 2 * number], head[2 + 2 * number]
+        arrays.append(array(_CODES[width], data[position : position + width * length]))
+        position += width * length
+    return Columns(names, list(accumulate(arrays[0])), *arrays[1:])
+
+
+_CODES: Final = {1: "B", 2: "H", 4: "I"}
+
+
+def _narrow(values: Sequence[int]) -> "array[int]":
+    """Return the smallest array that holds the values."""
+    top = max(values, default=0)
+    return array("B" if top < 256 else "H" if top <= _WIDE else "I", values)

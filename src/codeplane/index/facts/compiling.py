@@ -1,0 +1,387 @@
+"""Turn the facts of a file into what is stored: an outline and columns."""
+
+import hashlib
+import marshal
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Final
+
+from codeplane.index.facts.columns import FIRST_EXPRESSION, LOCAL, OF_CALL, OF_EXPRESSION, Columns
+from codeplane.index.facts.outline import Expression, Op, Outline
+from codeplane.languages.facts import (
+    EXPRESSION,
+    KEYWORD,
+    NO_RECEIVER,
+    NONE,
+    STAR,
+    SUPER,
+    BindTarget,
+    Certainty,
+    DefinitionKind,
+    DynamicAccess,
+    FileFacts,
+    LocalBind,
+)
+
+# Definitions whose body holds members that others can name.
+CLASS_LIKE: Final = frozenset(
+    {
+        DefinitionKind.MODULE,
+        DefinitionKind.CLASS,
+        DefinitionKind.INTERFACE,
+        DefinitionKind.ENUM,
+        DefinitionKind.STRUCT,
+        DefinitionKind.TRAIT,
+    }
+)
+_LOCAL_KINDS: Final = frozenset(
+    {DefinitionKind.PARAMETER, DefinitionKind.VARIABLE, DefinitionKind.CONSTANT, DefinitionKind.TYPE}
+)
+_WRITES_MEMBERS: Final = frozenset({"setattr", "delattr", "bracket_access", "vars", "exec"})
+_OP_OF_TARGET: Final = {BindTarget.DEF: Op.DEFINITION, BindTarget.IMPORT: Op.IMPORT}
+_CODES: Final = {EXPRESSION: OF_EXPRESSION, KEYWORD: OF_CALL}
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFacts:
+    """Outline and columns of one file, and a hash of all that linking can see from other files."""
+
+    outline: Outline
+    columns: Columns
+    link_hash: bytes
+
+
+def compile_facts(facts: FileFacts, source: bytes) -> CompiledFacts:
+    """Return the stored form of a file's facts.
+
+    Definitions are renumbered: those that others can name come first, so that a change inside a function leaves the
+    numbers that other files' links hold as they were.
+    """
+    n_visible = _visible_first(facts)
+    classes = _classes_around(facts)
+    program = _Program(facts, classes)
+    columns = program.columns()
+    outline = _outline(facts, source, program, n_visible)
+    return CompiledFacts(outline, columns, _link_hash(outline))
+
+
+def _visible_first(facts: FileFacts) -> int:
+    """Put the definitions that others can name before the local ones, in place; return how many they are."""
+    outer = _outer_scopes(facts)
+    definitions = facts.definitions
+    order: list[int] = []
+    local: list[int] = []
+    for number, one in enumerate(definitions):
+        is_local = one.kind in _LOCAL_KINDS and one.scope not in outer
+        (local if is_local else order).append(number)
+    n_visible = len(order)
+    order += local
+    new = [0] * len(order)
+    for position, number in enumerate(order):
+        new[number] = position
+    facts.definitions = [
+        one if (one := definitions[number]).instance_of == NONE else one._replace(instance_of=new[one.instance_of])
+        for number in order
+    ]
+    of_definition = BindTarget.DEF
+    facts.binds = [
+        one._replace(target=new[one.target]) if one.target_kind is of_definition and one.target != NONE else one
+        for one in facts.binds
+    ]
+    facts.exports = [
+        one._replace(target=new[one.target]) if one.target_kind is of_definition and one.target != NONE else one
+        for one in facts.exports
+    ]
+    return n_visible
+
+
+class _Program:
+    """Collects the expressions of a file while going over its references.
+
+    Invariant: equal expressions have one number; `value_of` gives the expression of a reference by its start.
+    """
+
+    def __init__(self, facts: FileFacts, classes: list[int]) -> None:
+        self._facts = facts
+        self._classes = classes
+        self._numbers: dict[Expression, int] = {}
+        self.expressions: list[Expression] = []
+        self.uses: list[int] = []
+        self._value_of: dict[int, int] = {}
+        hidden = _names_that_stars_may_hide(facts)
+        self._bind_expressions: list[Expression | None] = [
+            (_OP_OF_TARGET[one.target_kind], one.target, "")
+            if one.certainty is Certainty.CERTAIN and one.target_kind is not BindTarget.UNKNOWN
+            else (Op.OWN, NONE, one.name)
+            if one.scope == 0 and one.name in hidden
+            else None
+            for one in facts.binds
+        ]
+
+    def number_of(self, expression: Expression) -> int:
+        """Return the number of an expression, a new one for one not seen before."""
+        number = self._numbers.get(expression)
+        if number is None:
+            number = self._numbers[expression] = len(self.expressions)
+            self.expressions.append(expression)
+            self.uses.append(0)
+        return number
+
+    def expression_at(self, start: int) -> int:
+        """Return the expression of the reference at a place, NONE when it is none that can be followed."""
+        number = self._value_of.get(start, NONE)
+        if number >= NONE:
+            return number
+        # A reference that its bind settles is kept as -2 - definition until somebody asks for its expression.
+        return self.number_of((Op.DEFINITION, -2 - number, ""))
+
+    def columns(self) -> Columns:
+        """Go over all references once; this runs for every identifier of a repository."""
+        facts, classes, value_of = self._facts, self._classes, self._value_of
+        bind_expressions, number_of, uses = self._bind_expressions, self.number_of, self.uses
+        names: dict[str, int] = {}
+        name_numbers: list[int] = []
+        links: list[int] = []
+        add_name, add_link = name_numbers.append, links.append
+        for start, name, scope, _role, receiver, bind in facts.references:
+            add_name(names.setdefault(name, len(names)))
+            number = NONE
+            if receiver == NO_RECEIVER:
+                if bind >= 0:
+                    target = bind_expressions[bind]
+                    if target is None:
+                        add_link(LOCAL)
+                        continue
+                    if target[0] is Op.DEFINITION:
+                        value_of[start] = -2 - target[1]
+                        add_link(LOCAL)
+                        continue
+                    number = number_of(target)
+                else:
+                    number = number_of((Op.FREE, classes[scope], name))
+            elif receiver >= 0:
+                base = self.expression_at(receiver)
+                if base == NONE:
+                    add_link(OF_EXPRESSION)
+                    continue
+                number = number_of((Op.MEMBER, base, name))
+            elif receiver in _CODES or classes[scope] == NONE:
+                add_link(_CODES.get(receiver, OF_EXPRESSION))
+                continue
+            else:
+                number = number_of((Op.SUPER if receiver == SUPER else Op.THIS, classes[scope], name))
+            value_of[start] = number
+            uses[number] += 1
+            add_link(FIRST_EXPRESSION + number)
+        return self._with_the_rest(names, name_numbers, links)
+
+    def _with_the_rest(self, names: dict[str, int], name_numbers: list[int], links: list[int]) -> Columns:
+        facts = self._facts
+        if facts.references:
+            starts, _, scopes, roles, _, bind_numbers = zip(*facts.references, strict=True)
+        else:
+            starts = scopes = roles = bind_numbers = ()
+
+        def numbered(text: str) -> int:
+            return names.setdefault(text, len(names))
+
+        return Columns(
+            bind_names=[numbered(one.name) for one in facts.binds],
+            scope_kinds=[numbered(one.kind) for one in facts.scopes],
+            starts=starts,
+            name_numbers=name_numbers,
+            reference_scopes=scopes,
+            roles=roles,
+            links=links,
+            bind_numbers=[number + 1 for number in bind_numbers],
+            bind_scopes=[one.scope for one in facts.binds],
+            bind_kinds=[one.target_kind for one in facts.binds],
+            bind_targets=[one.target + 1 for one in facts.binds],
+            bind_doubts=[one.certainty for one in facts.binds],
+            bind_reasons=[one.reason for one in facts.binds],
+            scope_parents=[one.parent + 1 for one in facts.scopes],
+            scope_starts=[one.start for one in facts.scopes],
+            scope_ends=[one.end for one in facts.scopes],
+            names=list(names),
+        )
+
+
+def _names_that_stars_may_hide(facts: FileFacts) -> frozenset[str]:
+    """Return the names of the file's own scope that are in doubt only because everything is imported after them."""
+    last_star = max((one.start for one in facts.imports if one.imported_name == STAR and one.scope == 0), default=NONE)
+    if last_star == NONE:
+        return frozenset()
+    found: dict[str, int] = {}
+    for one in facts.binds:
+        if one.scope != 0:
+            break
+        found[one.name] = NONE if one.name in found else _start_of_target(facts, one)
+    return frozenset(name for name, start in found.items() if NONE < start < last_star)
+
+
+def _start_of_target(facts: FileFacts, bind: LocalBind) -> int:
+    if bind.target_kind is BindTarget.DEF:
+        return facts.definitions[bind.target].start
+    return facts.imports[bind.target].start if bind.target_kind is BindTarget.IMPORT else NONE
+
+
+def _classes_around(facts: FileFacts) -> list[int]:
+    """Return for each scope the class-like definition whose body it is or lies in, NONE outside of all."""
+    opened_by = {
+        one.body_scope: number
+        for number, one in enumerate(facts.definitions)
+        if one.body_scope != NONE and one.kind in CLASS_LIKE and one.kind is not DefinitionKind.MODULE
+    }
+    owner_of = _owners(facts)
+    found: list[int] = []
+    for number, scope in enumerate(facts.scopes):
+        around = found[scope.parent] if scope.parent != NONE else NONE
+        found.append(opened_by.get(number, owner_of.get(number, around)))
+    return found
+
+
+def _owners(facts: FileFacts) -> dict[int, int]:
+    """Return for the body of each member that stands outside of its type that type, where this file defines it."""
+    types = {
+        one.name: number for number, one in enumerate(facts.definitions) if one.kind in CLASS_LIKE and one.scope == 0
+    }
+    return {
+        one.body_scope: types[one.owner]
+        for one in facts.definitions
+        if one.owner and one.body_scope != NONE and one.owner in types
+    }
+
+
+def _outline(facts: FileFacts, source: bytes, program: _Program, n_visible: int) -> Outline:
+    definitions = facts.definitions
+    members: dict[int, dict[str, list[int]]] = {}
+    owned: dict[str, dict[str, list[int]]] = {}
+    by_scope = {
+        one.body_scope: number
+        for number, one in enumerate(definitions)
+        if one.body_scope != NONE and one.kind in CLASS_LIKE
+    }
+    siblings: list[int] = []
+    seen: dict[tuple[int, str, str], int] = {}
+    bases: dict[int, list[int]] = {}
+    types: dict[int, int] = {}
+    for number, one in enumerate(definitions):
+        key = (int(one.kind), one.lexical_path, one.signature)
+        siblings.append(seen.get(key, 0))
+        seen[key] = siblings[-1] + 1
+        if one.owner:
+            owned.setdefault(one.owner, {}).setdefault(one.name, []).append(number)
+        elif one.scope in by_scope:
+            members.setdefault(by_scope[one.scope], {}).setdefault(one.name, []).append(number)
+        if one.bases:
+            bases[number] = [program.expression_at(start) if start != NONE else NONE for start in one.bases]
+        if one.type_ref != NONE:
+            types[number] = program.expression_at(one.type_ref)
+    return Outline(
+        definition_rows=[(int(one.kind), *one[1:]) for one in definitions],
+        lines=_lines(facts, source),
+        siblings=siblings,
+        n_visible=n_visible,
+        import_rows=[(*one[:5], int(one.certainty), *one[6:]) for one in facts.imports],
+        export_rows=[
+            (one.name, int(one.target_kind), one.target, int(one.certainty), one.evidence) for one in facts.exports
+        ],
+        dynamic_rows=[tuple(one) for one in facts.dynamic],
+        expressions=[(int(op), number, name) for op, number, name in program.expressions],
+        expression_uses=program.uses,
+        file_binds=_file_binds(facts),
+        members=members,
+        owned=owned,
+        base_expressions=bases,
+        type_expressions=types,
+        dynamic_members=_dynamic_members(facts),
+        stars=[number for number, one in enumerate(facts.imports) if one.imported_name == STAR],
+        package=facts.package,
+        quality=(facts.n_nodes, facts.n_errors, facts.has_content, facts.n_root_children),
+        problem=facts.problem,
+    )
+
+
+def _outer_scopes(facts: FileFacts) -> set[int]:
+    """Return the scopes whose names others can reach: the file's own and, from there, bodies of class-like things."""
+    outer = {0}
+    for one in facts.definitions:
+        if one.scope in outer and one.kind in CLASS_LIKE and one.body_scope != NONE:
+            outer.add(one.body_scope)
+    return outer
+
+
+def _file_binds(facts: FileFacts) -> dict[str, tuple[int, int, int]]:
+    """Return what the names of the file's own scope are bound to; the first bind speaks for a name."""
+    hidden = _names_that_stars_may_hide(facts)
+    found: dict[str, tuple[int, int, int]] = {}
+    for one in facts.binds:
+        if one.scope != 0:
+            break
+        certainty = Certainty.CERTAIN if one.name in hidden else one.certainty
+        found.setdefault(one.name, (int(one.target_kind), one.target, int(certainty)))
+    return found
+
+
+def _lines(facts: FileFacts, source: bytes) -> list[tuple[int, int, int, int]]:
+    """Return for each definition its first line, the line and column of its name, and its last line."""
+    starts = [0]
+    for line in source.split(b"\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    found = []
+    for one in facts.definitions:
+        name_line = bisect_right(starts, one.name_start)
+        first = name_line if one.start == one.name_start else bisect_right(starts, one.start)
+        last = name_line if one.end <= starts[name_line] else bisect_right(starts, one.end)
+        found.append((first, name_line, one.name_start - starts[name_line - 1], last))
+    return found
+
+
+def _dynamic_members(facts: FileFacts) -> dict[int, list[str]]:
+    """Return for each class the members that code inside of it also writes by a computed or literal name."""
+    writes = [one for one in facts.dynamic if one.pattern in _WRITES_MEMBERS]
+    if not writes:
+        return {}
+    found: dict[int, set[str]] = {}
+    for number, one in enumerate(facts.definitions):
+        if one.kind in CLASS_LIKE:
+            for access in writes:
+                if one.start <= access.start < one.end:
+                    found.setdefault(number, set()).update(_written(access))
+    return {number: sorted(names) for number, names in found.items()}
+
+
+def _written(access: DynamicAccess) -> tuple[str, ...]:
+    return ("*",) if access.has_non_literal_key else access.literals
+
+
+def _link_hash(outline: Outline) -> bytes:
+    """Return a hash of everything that other files' links can depend on; positions are not among it."""
+    visible = (
+        [(row[0], row[1], row[2], row[8], row[11], row[13]) for row in outline.definition_rows[: outline.n_visible]],
+        [(number, *row[1:5]) for number, row in enumerate(outline.import_rows) if row[0] == 0],
+        outline.export_rows,
+        outline.file_binds,
+        outline.members,
+        outline.owned,
+        {number: [_spelled(outline, one) for one in bases] for number, bases in outline.base_expressions.items()},
+        {
+            number: _spelled(outline, one)
+            for number, one in outline.type_expressions.items()
+            if number < outline.n_visible
+        },
+        outline.dynamic_members,
+        outline.package,
+    )
+    # Without references (version 2): the bytes must not depend on which strings happen to be one object.
+    return hashlib.sha256(marshal.dumps(visible, 2)).digest()[:16]
+
+
+def _spelled(outline: Outline, number: int) -> tuple[int, int, str]:
+    """Return an expression without the number that its place in the file gives it."""
+    names = []
+    while number != NONE and outline.expressions[number][0] == Op.MEMBER:
+        _, number, name = outline.expressions[number]
+        names.append(name)
+    op, operand, first = outline.expressions[number] if number != NONE else (NONE, NONE, "")
+    return op, operand, ".".join([first, *reversed(names)])

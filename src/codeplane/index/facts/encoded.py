@@ -1,0 +1,60 @@
+"""From bytes of source to bytes of facts, in one step that any process can do."""
+
+import hashlib
+from typing import NamedTuple
+
+from codeplane.index.facts.columns import encode_columns
+from codeplane.index.facts.compiling import compile_facts
+from codeplane.index.facts.outline import Outline, encode_outline
+from codeplane.languages.catalog import load_language
+from codeplane.languages.facts import FileFacts, no_facts
+
+# A file larger than this is searched as text only: minified bundles and data dumps say nothing that is worth seconds.
+MAX_SOURCE_BYTES = 4 * 1024 * 1024
+TOO_LARGE = f"larger than {MAX_SOURCE_BYTES // (1024 * 1024)} MB: searched as text only"
+
+
+class EncodedFacts(NamedTuple):
+    """The facts of one text in one language; plain values only, so that they can cross between processes."""
+
+    outline: bytes
+    columns: bytes
+    link_hash: bytes
+    package: str
+    problem: str
+
+
+def encode_facts(source: bytes, dialect: str) -> EncodedFacts | None:
+    """Return the facts of a text; None for a language that is known as text only."""
+    language = load_language(dialect)
+    if language is None:
+        return None
+    return encoded(language.extract(source) if len(source) <= MAX_SOURCE_BYTES else no_facts(source, TOO_LARGE), source)
+
+
+def encoded(facts: FileFacts, source: bytes) -> EncodedFacts:
+    """Return facts as they are stored."""
+    compiled = compile_facts(facts, source)
+    outline = compiled.outline
+    return EncodedFacts(
+        outline=encode_outline(outline),
+        columns=encode_columns(compiled.columns),
+        link_hash=compiled.link_hash,
+        package=outline.package,
+        problem=outline.problem,
+    )
+
+
+def definition_entries(outline: Outline) -> list[tuple[int, str, str]]:
+    """Return kind, name and identity inside the file of each definition that others can name."""
+    return [
+        (row[0], row[1], f"{row[0]}:{row[2]}:{signature_hash(row[8])}:{sibling}")
+        for row, sibling in zip(
+            outline.definition_rows[: outline.n_visible], outline.siblings[: outline.n_visible], strict=True
+        )
+    ]
+
+
+def signature_hash(signature: str) -> str:
+    """Return the hash of a signature's text, empty for none."""
+    return hashlib.sha256(signature.encode("utf-8", "surrogatepass")).hexdigest()[:16] if signature else ""

@@ -1,0 +1,223 @@
+"""Bring the links of a repository up to date after some of its files changed.
+
+Every file's links remember which modules they asked, so that a change of what a file offers reaches exactly the files
+that looked at it. When files come or go, every import is located anew and those that lead elsewhere are linked again.
+"""
+
+import marshal
+import sqlite3
+import zlib
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from codeplane.index.facts.outline import Outline, decode_outline
+from codeplane.index.linking.resolve import Chain, Meaning, Resolver, Step, Tag
+from codeplane.index.linking.unit import LinkUnit
+from codeplane.languages.linking import LinkingRules, UnitView
+
+_LEVEL: Final = 1
+
+
+class Tier(IntEnum):
+    """How sure a reference is."""
+
+    PROVEN = 0
+    STRONG = 1
+    ANCHORED = 2
+    UNKNOWN = 3
+
+
+class FileToLink(NamedTuple):
+    """A file of a family that can be linked, and the facts it has."""
+
+    file_id: int
+    path: str
+    facts_id: int
+    package: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkChanges:
+    """What changed since the links were last brought up to date.
+
+    `changed` are files with other facts, `modules` those that offer something else than before or came or went;
+    `set_changed` says that imports may lead elsewhere; `everything` asks for all files to be linked again.
+    """
+
+    changed: frozenset[int]
+    modules: frozenset[str]
+    set_changed: bool
+    everything: bool
+
+
+class Target(NamedTuple):
+    """What an expression of a file means: a definition, how sure, and the chain that proves it."""
+
+    file_id: int
+    number: int
+    tier: int
+    chain: Chain
+
+
+class FamilyLinks:
+    """Links the files of one family."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        rules: LinkingRules,
+        files: Iterable[FileToLink],
+        roots: Iterable[str],
+        text_of: Callable[[str], str | None],
+        outlines: "OutlineCache",
+    ) -> None:
+        self._connection = connection
+        self._files = {one.file_id: one for one in files}
+        packages = {one.path: one.package for one in self._files.values()}
+        view = UnitView(tuple(sorted(packages)), tuple(sorted(roots)), lambda path: packages.get(path, ""), text_of)
+        self.unit = LinkUnit(
+            rules,
+            rules.build(view),
+            [(one.file_id, one.path) for one in self._files.values()],
+            lambda file_id: outlines.outline(self._files[file_id].facts_id),
+        )
+
+    def update(self, changes: LinkChanges) -> set[int]:
+        """Link what the changes reach; return the files that were linked."""
+        reached = set(self._files) if changes.everything else self._reached(changes)
+        resolver = Resolver(self.unit)
+        writer = _LinkWriter(self._connection)
+        for file_id in sorted(reached):
+            writer.add(file_id, self.unit, resolver)
+        writer.write()
+        return reached
+
+    def _reached(self, changes: LinkChanges) -> set[int]:
+        reached = set(changes.changed & self._files.keys())
+        modules = set(changes.modules)
+        if changes.set_changed:
+            # A module that came or went is a member of the one above it.
+            separator = self.unit.rules.separator
+            modules |= {module.rpartition(mark)[0] for module in changes.modules for mark in (separator, "/")}
+            reached |= self._led_elsewhere()
+        for module in modules:
+            rows = self._connection.execute("SELECT file_id FROM asked WHERE module = ?", (module,))
+            reached.update(row[0] for row in rows)
+        return reached & self._files.keys()
+
+    def _led_elsewhere(self) -> set[int]:
+        """Return the files with an import that means another module than when they were linked."""
+        locate, files = self.unit.linker.locate, self.unit.files
+        rows = self._connection.execute("SELECT file_id, source, module FROM located")
+        return {row[0] for row in rows if row[0] in files and locate(files[row[0]].path, row[1]) != row[2]}
+
+
+class OutlineCache:
+    """Outlines by the facts they belong to, kept for the length of one update."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._known: dict[int, Outline] = {}
+
+    def outline(self, facts_id: int) -> Outline:
+        """Return an outline, reading it when it is first asked for."""
+        known = self._known.get(facts_id)
+        if known is None:
+            row = self._connection.execute("SELECT outline FROM facts WHERE facts_id = ?", (facts_id,)).fetchone()
+            known = self._known[facts_id] = decode_outline(row[0])
+        return known
+
+
+class _LinkWriter:
+    """Collects the rows of many files and writes them together."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._file_ids: list[tuple[int]] = []
+        self._resolutions: list[tuple[int, bytes]] = []
+        self._links: list[tuple[int, int, int, int]] = []
+        self._asked: list[tuple[str, int]] = []
+        self._located: list[tuple[int, str, str | None]] = []
+
+    def add(self, file_id: int, unit: LinkUnit, resolver: Resolver) -> None:
+        """Link one file."""
+        outline = unit.outline_of(file_id)
+        path = unit.files[file_id].path
+        self._file_ids.append((file_id,))
+        meanings = resolver.meanings(file_id)
+        targets, numbers = _targets(file_id, meanings)
+        if targets:
+            self._resolutions.append((file_id, encode_resolution(targets, numbers)))
+        uses: dict[tuple[int, int], int] = defaultdict(int)
+        for number, n_uses in zip(numbers, outline.expression_uses, strict=True):
+            if number and n_uses:
+                target = targets[number - 1]
+                uses[target.file_id, target.number] += n_uses
+        self._links.extend((*key, file_id, n_uses) for key, n_uses in uses.items())
+        asked: set[str] = set().union(*{meaning.asked for meaning in meanings})
+        self._asked.extend((module, file_id) for module in asked)
+        sources = {row[1] for row in outline.import_rows}
+        self._located.extend((file_id, source, resolver.located(path, source)) for source in sources)
+
+    def write(self) -> None:
+        """Replace the rows of the files that were added."""
+        run = self._connection.executemany
+        forget_links(self._connection, self._file_ids)
+        run("INSERT INTO resolutions VALUES (?, ?)", self._resolutions)
+        run("INSERT INTO links VALUES (?, ?, ?, ?)", sorted(self._links))
+        run("INSERT INTO asked VALUES (?, ?)", sorted(self._asked))
+        located = sorted(self._located, key=_place_of_import)
+        run("INSERT INTO located VALUES (?, ?, ?)", located)
+
+
+def forget_links(connection: sqlite3.Connection, file_ids: Iterable[tuple[int]]) -> None:
+    """Remove what is known about the links of files."""
+    file_ids = list(file_ids)
+    for table in ("resolutions", "links", "asked", "located"):
+        connection.executemany(f"DELETE FROM {table} WHERE file_id = ?", file_ids)  # noqa: S608 - our own names
+
+
+def encode_resolution(targets: list[Target], numbers: "array[int]") -> bytes:
+    """Return the targets of a file and which expression has which, as bytes."""
+    rows = [(one.file_id, one.number, int(one.tier), [tuple(map(int, step)) for step in one.chain]) for one in targets]
+    return zlib.compress(marshal.dumps((rows, numbers.tobytes())), _LEVEL)
+
+
+def decode_resolution(blob: bytes) -> tuple[list[Target], "array[int]"]:
+    """Return targets and, for each expression, the number of its target or 0."""
+    rows, data = marshal.loads(zlib.decompress(blob))  # noqa: S302 - our own bytes, checked by zlib
+    numbers = array("I", data)
+    return [Target(file_id, number, tier, tuple(chain)) for file_id, number, tier, chain in rows], numbers
+
+
+def _targets(file_id: int, meanings: list[Meaning]) -> tuple[list[Target], "array[int]"]:
+    """Return the distinct targets of a file's expressions, and for each expression the number of its target or 0."""
+    known: dict[tuple[object, Chain], int] = {}
+    targets: list[Target] = []
+    numbers = array("I")
+    for meaning in meanings:
+        value = meaning.value
+        if value is None or value[0] != Tag.DEFINITION or not meaning.chain:
+            numbers.append(0)
+            continue
+        key = (value, meaning.chain)
+        number = known.get(key)
+        if number is None:
+            targets.append(Target(int(value[1]), value[2], _tier(file_id, meaning.chain, int(value[1])), meaning.chain))
+            number = known[key] = len(targets)
+        numbers.append(number)
+    return targets, numbers
+
+
+def _place_of_import(row: tuple[int, str, str | None]) -> tuple[int, str]:
+    return row[0], row[1]
+
+
+def _tier(file_id: int, chain: Chain, target_file: int) -> int:
+    """Return PROVEN for a member of a class of the same file, STRONG for everything that took another step."""
+    is_here = target_file == file_id and all(step[1] == file_id and step[0] == Step.MEMBER for step in chain)
+    return Tier.PROVEN if is_here else Tier.STRONG

@@ -1,0 +1,275 @@
+"""What depends on more than one file's bytes: units, the identities of definitions, links, snapshots of epochs."""
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from codeplane.index.contexts.probe import ParseQuality
+from codeplane.index.facts.encoded import definition_entries
+from codeplane.index.index_store import IndexedFile, write_meta
+from codeplane.index.linking.update import FamilyLinks, FileToLink, LinkChanges, OutlineCache
+from codeplane.index.symbol_names import folded
+from codeplane.index.units import assign_units, is_marker, unit_roots
+from codeplane.languages.catalog import load_language
+from codeplane.languages.linking import LinkingRules
+
+KEPT_SNAPSHOTS = 50
+_UID_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """What an update found: the files as they were known before, and the paths that differ."""
+
+    known: Mapping[str, IndexedFile]
+    added: frozenset[str]
+    changed: frozenset[str]
+    removed: frozenset[str]
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Return every path that differs."""
+        return self.added | self.changed | self.removed
+
+
+class _File(NamedTuple):
+    """What is known of a file once its facts are in the database."""
+
+    file_id: int
+    path: str
+    dialect: str
+    facts_id: int | None
+    unit_id: int | None
+    modules: str
+    link_hash: bytes
+    package: str
+
+
+class _Family(NamedTuple):
+    """The files that are linked by the same rules."""
+
+    rules: LinkingRules
+    files: dict[str, _File]
+    roots: tuple[str, ...]
+
+
+class StructureUpdate:
+    """Brings everything that depends on more than one file up to date, inside the transaction of an update."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        text_of: Callable[[str], str | None],
+        holds_tracked: Callable[[str], bool],
+    ) -> None:
+        self._connection = connection
+        self._text_of = text_of
+        self._holds_tracked = holds_tracked
+        self._outlines = OutlineCache(connection)
+
+    def run(self, changes: FileChanges, epoch: int) -> None:
+        """Give units, name modules, write definitions and links, keep a snapshot."""
+        if changes.added or changes.removed or self._may_move_units(changes.changed):
+            self._assign_units()
+        files = self._files()
+        roots = unit_roots(self._connection)
+        families = self._families(files, roots)
+        linkers = [(family, self._linker(family)) for family in families]
+        modules = {
+            linked.path: "\n".join(linked.modules) for _, links in linkers for linked in links.unit.files.values()
+        }
+        renamed = self._write_modules(files, modules)
+        reidentified = renamed | {
+            path
+            for path, one in files.items()
+            if path not in changes.known or one.unit_id != changes.known[path].unit_id
+        }
+        self._write_definitions(files, roots, changes.added | changes.changed | reidentified, epoch)
+        for family, links in linkers:
+            links.update(self._link_changes(family, changes, reidentified))
+        self._take_snapshot(files, changes, epoch)
+
+    def _may_move_units(self, changed: Iterable[str]) -> bool:
+        row = self._connection.execute("SELECT value FROM meta WHERE key = 'probed'").fetchone()
+        probed = frozenset(str(row[0]).split("\n")) if row else frozenset()
+        return any(path in probed or is_marker(path) for path in changed)
+
+    def _assign_units(self) -> None:
+        files = self._files()
+        probed: set[str] = set()
+
+        def quality_of(path: str) -> ParseQuality | None:
+            probed.add(path)
+            facts_id = files[path].facts_id
+            return ParseQuality(*self._outlines.outline(facts_id).quality) if facts_id is not None else None
+
+        owned = assign_units(self._connection, files, self._text_of, quality_of, self._holds_tracked)
+        rows = [(owned.get(path), one.file_id) for path, one in files.items() if owned.get(path) != one.unit_id]
+        self._connection.executemany("UPDATE files SET unit_id = ? WHERE file_id = ?", rows)
+        write_meta(self._connection, {"probed": "\n".join(sorted(probed))})
+
+    def _files(self) -> dict[str, _File]:
+        rows = self._connection.execute(
+            "SELECT file_id, path, files.dialect, facts_id, unit_id, module, link_hash, package"
+            " FROM files LEFT JOIN facts USING (facts_id)"
+        )
+        return {
+            path: _File(file_id, path, dialect, facts_id, unit_id, module, link_hash or b"", package or "")
+            for file_id, path, dialect, facts_id, unit_id, module, link_hash, package in rows
+        }
+
+    @staticmethod
+    def _families(files: Mapping[str, _File], roots: Mapping[int, tuple[str, str]]) -> list[_Family]:
+        """Return the families that can be linked; a file that no unit owns is not linked."""
+        members: dict[LinkingRules, dict[str, _File]] = {}
+        for path, one in files.items():
+            language = load_language(one.dialect)
+            if language is None or language.linking is None or one.facts_id is None or one.unit_id not in roots:
+                continue
+            members.setdefault(language.linking, {})[path] = one
+        found = []
+        for rules, group in members.items():
+            names = {roots[one.unit_id][0] for one in group.values() if one.unit_id is not None}
+            family_roots = tuple(sorted({root for name, root in roots.values() if name in names}))
+            found.append(_Family(rules, group, family_roots))
+        return found
+
+    def _linker(self, family: _Family) -> FamilyLinks:
+        files = [FileToLink(one.file_id, path, one.facts_id or 0, one.package) for path, one in family.files.items()]
+        return FamilyLinks(self._connection, family.rules, files, family.roots, self._text_of, self._outlines)
+
+    def _write_modules(self, files: dict[str, _File], modules: Mapping[str, str]) -> set[str]:
+        """Keep the modules of each file, in the database and in `files`; return the files that were renamed so."""
+        renamed = set()
+        for path, one in files.items():
+            name = modules.get(path, "")
+            if name != one.modules:
+                files[path] = one._replace(modules=name)
+                renamed.add(path)
+        rows = [(files[path].modules, files[path].file_id) for path in renamed]
+        self._connection.executemany("UPDATE files SET module = ? WHERE file_id = ?", rows)
+        return renamed
+
+    def _write_definitions(
+        self, files: Mapping[str, _File], roots: Mapping[int, tuple[str, str]], paths: Iterable[str], epoch: int
+    ) -> None:
+        rows: list[tuple[object, ...]] = []
+        file_ids = []
+        for path in sorted(paths):
+            one = files.get(path)
+            if one is None:
+                continue
+            file_ids.append((one.file_id,))
+            if one.facts_id is None:
+                continue
+            family, root = roots.get(one.unit_id or 0, (one.dialect, ""))
+            home = f"{family}:{root}:{qualifier(one.modules, path)}:"
+            entries = definition_entries(self._outlines.outline(one.facts_id))
+            rows.extend(
+                (one.file_id, number, definition_uid(home, identity), kind, name, folded(name))
+                for number, (kind, name, identity) in enumerate(entries)
+            )
+        gone = self._identities(file_ids)
+        self._connection.executemany("DELETE FROM definitions WHERE file_id = ?", file_ids)
+        self._connection.executemany("INSERT INTO definitions VALUES (?, ?, ?, ?, ?, ?)", rows)
+        self._record_successors(gone, rows, epoch)
+
+    def _identities(self, file_ids: Iterable[tuple[int]]) -> list[tuple[bytes, int, str]]:
+        found: list[tuple[bytes, int, str]] = []
+        for (file_id,) in file_ids:
+            rows = self._connection.execute("SELECT uid, kind, name FROM definitions WHERE file_id = ?", (file_id,))
+            found.extend((row[0], row[1], row[2]) for row in rows)
+        return found
+
+    def _record_successors(
+        self, before: Iterable[tuple[bytes, int, str]], after: Iterable[tuple[object, ...]], epoch: int
+    ) -> None:
+        """Remember which definition took the place of one that is gone, where only one can have."""
+        new = {(row[3], row[4]): [] for row in after}  # type: dict[tuple[object, object], list[object]]
+        uids = set()
+        for row in after:
+            new[row[3], row[4]].append(row[2])
+            uids.add(row[2])
+        lost: dict[tuple[object, object], list[bytes]] = {}
+        kept: set[object] = set()
+        for uid, kind, name in before:
+            (kept.add(uid) if uid in uids else lost.setdefault((kind, name), []).append(uid))
+        pairs = []
+        for key, old in lost.items():
+            fresh = [uid for uid in new.get(key, ()) if uid not in kept]
+            if len(old) == 1 and len(fresh) == 1:
+                pairs.append((old[0], fresh[0], epoch))
+        self._connection.executemany("INSERT OR IGNORE INTO successors VALUES (?, ?, ?)", pairs)
+
+    def _link_changes(self, family: _Family, changes: FileChanges, reidentified: set[str]) -> LinkChanges:
+        members = family.files
+        before = {path: one for path, one in changes.known.items() if one.module and _rules_of(one) == family.rules}
+        gone = before.keys() - members.keys()
+        hashes = self._hashes_before(changes.known, changes.changed & members.keys())
+        offers_other = {
+            path
+            for path in members
+            if path in reidentified or (path in changes.changed and members[path].link_hash != hashes.get(path))
+        }
+        config_changed = any(path.rpartition("/")[2] in family.rules.config_names for path in changes.all)
+        return LinkChanges(
+            changed=frozenset(
+                one.file_id for path, one in members.items() if path in changes.changed or path not in before
+            ),
+            modules=frozenset(
+                module
+                for path in offers_other | gone
+                for text in (
+                    members[path].modules if path in members else "",
+                    before[path].module if path in before else "",
+                )
+                for module in text.split("\n")
+                if module
+            ),
+            set_changed=before.keys() != members.keys() or family.rules.texts_make_modules,
+            everything=config_changed or self._roots_changed(family),
+        )
+
+    def _hashes_before(self, known: Mapping[str, IndexedFile], paths: Iterable[str]) -> dict[str, bytes]:
+        found = {}
+        for path in paths:
+            row = self._connection.execute(
+                "SELECT link_hash FROM facts WHERE facts_id = ?", (known[path].facts_id,)
+            ).fetchone()
+            found[path] = row[0] if row else b""
+        return found
+
+    def _roots_changed(self, family: _Family) -> bool:
+        """Tell whether the roots of a family are others than at its last linking, and remember them."""
+        key = f"roots:{min(one.dialect for one in family.files.values())}"
+        text = "\n".join(family.roots)
+        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        write_meta(self._connection, {key: text})
+        return row is None or row[0] != text
+
+    def _take_snapshot(self, files: Mapping[str, _File], changes: FileChanges, epoch: int) -> None:
+        """Remember which facts the files of this epoch had; those of the oldest epochs go."""
+        rows = [(epoch, path, files[path].facts_id if path in files else None) for path in sorted(changes.all)]
+        self._connection.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", rows)
+        self._connection.execute("DELETE FROM snapshots WHERE epoch <= ?", (epoch - KEPT_SNAPSHOTS,))
+
+
+def qualifier(modules: str, path: str) -> str:
+    """Return what the names of a file's definitions begin with: its module, or its path where there is none."""
+    return modules.partition("\n")[0] or path
+
+
+def definition_uid(home: str, identity: str) -> bytes:
+    """Return the identity of a definition: a hash of its context, module, path, signature and place among equals."""
+    return hashlib.sha256((home + identity).encode("utf-8", "surrogatepass")).digest()[:_UID_BYTES]
+
+
+def _modules_in(files: Mapping[str, _File], path: str) -> str:
+    return files[path].modules if path in files else ""
+
+
+def _rules_of(file: IndexedFile) -> LinkingRules | None:
+    language = load_language(file.dialect)
+    return language.linking if language is not None else None

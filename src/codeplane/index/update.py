@@ -1,0 +1,279 @@
+"""One update of the index: read what may have changed, extract facts, give files their units, link.
+
+Everything happens inside one transaction, so that readers see the old epoch or the new one and nothing between.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.hashing import sha256_bytes, sha256_normalised
+from codeplane.core.paths import RepoPath
+from codeplane.index.extraction import MANY_BYTES, ExtractionJob, ExtractionPool, extract_here
+from codeplane.index.facts.encoded import EncodedFacts
+from codeplane.index.index_store import IndexedFile, IndexStore, write_files
+from codeplane.index.linking.update import forget_links
+from codeplane.index.source_text import holds_private_key, open_source
+from codeplane.index.structure import FileChanges, StructureUpdate
+from codeplane.index.sweep import FileStamp
+from codeplane.index.text_pack import PackWriter
+from codeplane.languages.catalog import dialect_of, load_language
+from codeplane.languages.detect import language_of
+
+MAX_TEXT_BYTES = 32 * 1024 * 1024
+_SNIFF = 8192
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateInput:
+    """What one update works on: the sweep's files, what is known, and what differs by stamp."""
+
+    found: Mapping[str, FileStamp]
+    known: Mapping[str, IndexedFile]
+    removed: list[str]
+    suspects: list[str]
+    holds_tracked: Callable[[str], bool]
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateResult:
+    """What one update found to differ, and the epoch it makes."""
+
+    epoch: int
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A file as it was read, on its way into the index."""
+
+    path: str
+    stamp: FileStamp
+    checked_ns: int
+    text_id: int | None
+    problem: str
+    dialect: str
+    facts_id: int | None = None
+
+
+class IndexUpdate:
+    """Carries one update through its steps inside a transaction."""
+
+    def __init__(
+        self, root: Path, store: IndexStore, connection: sqlite3.Connection, now_ns: Callable[[], int]
+    ) -> None:
+        self._root = root
+        self._store = store
+        self._connection = connection
+        self._now_ns = now_ns
+
+    def run(self, given: UpdateInput, writer: PackWriter, epoch: int) -> UpdateResult:
+        """Write everything that differs; the epoch goes up by one when anything does, or when it is the first."""
+        before = {path: given.known[path] for path in given.removed if path in given.known}
+        readings, gone = self._read(given, writer)
+        removed = sorted({*before, *(path for path in gone if path in given.known)})
+        added = [one.path for one in readings if one.path not in given.known]
+        changed = [
+            one.path
+            for one in readings
+            if one.path in given.known and _differs(given.known[one.path], one.text_id, one.problem)
+        ]
+        is_new = bool(added or changed or removed) or epoch == 0
+        epoch += is_new
+        gone_ids = [(given.known[path].file_id,) for path in removed]
+        self._forget(gone_ids)
+        self._write_files(readings, given.known, epoch)
+        if is_new:
+            changes = FileChanges(given.known, frozenset(added), frozenset(changed), frozenset(removed))
+            structure = StructureUpdate(self._connection, self._text_of_path, given.holds_tracked)
+            structure.run(changes, epoch)
+        return UpdateResult(epoch, tuple(added), tuple(changed), tuple(removed))
+
+    def _forget(self, file_ids: list[tuple[int]]) -> None:
+        self._connection.executemany("DELETE FROM files WHERE file_id = ?", file_ids)
+        self._connection.executemany("DELETE FROM definitions WHERE file_id = ?", file_ids)
+        forget_links(self._connection, file_ids)
+
+    def _write_files(self, readings: Iterable[_Reading], known: Mapping[str, IndexedFile], epoch: int) -> None:
+        rows = []
+        for one in readings:
+            old = known.get(one.path)
+            is_same = old is not None and not _differs(old, one.text_id, one.problem)
+            unit_id, module = (old.unit_id, old.module) if old is not None else (None, "")
+            rows.append(
+                (one.path, *one.stamp, one.checked_ns, one.text_id, one.problem, language_of(one.path), one.dialect,
+                 one.facts_id, unit_id, module, old.epoch if is_same and old is not None else epoch)
+            )  # fmt: skip
+        write_files(self._connection, rows)
+
+    def _read(self, given: UpdateInput, writer: PackWriter) -> tuple[list[_Reading], list[str]]:
+        """Read the files that may differ and extract the facts of texts not seen before."""
+        n_bytes = sum(given.found[path].size for path in given.suspects if load_language(dialect_of(path)) is not None)
+        intake = _Intake(self._root, self._store, self._connection, writer, self._now_ns)
+        if n_bytes < MANY_BYTES:
+            return intake.read_here(given)
+        with closing(ExtractionPool(self._store.pack.path)) as pool:
+            return intake.read_with(pool, given)
+
+    def _text_of_path(self, path: str) -> str | None:
+        row = self._connection.execute(
+            "SELECT offset, length FROM files JOIN texts USING (text_id) WHERE path = ?", (path,)
+        ).fetchone()
+        return self._store.pack.text(row[0], row[1]) if row else None
+
+
+class _Intake:
+    """Reads files, puts new texts into the pack and new facts into the database."""
+
+    def __init__(
+        self,
+        root: Path,
+        store: IndexStore,
+        connection: sqlite3.Connection,
+        writer: PackWriter,
+        now_ns: Callable[[], int],
+    ) -> None:
+        self._root = root
+        self._store = store
+        self._connection = connection
+        self._writer = writer
+        self._now_ns = now_ns
+        self._wanted: dict[tuple[int, str], list[_Reading]] = {}
+        self._jobs: list[tuple[int, str]] = []
+
+    def read_here(self, given: UpdateInput) -> tuple[list[_Reading], list[str]]:
+        """Read and extract in this process."""
+        readings, gone = [], []
+        for number, path in enumerate(given.suspects, start=1):
+            reading, job, data = self._reading(path, given.found[path])
+            if reading is None:
+                gone.append(path)
+                continue
+            readings.append(reading)
+            if job is not None:
+                self._keep(job, extract_here(job, data))
+            given.progress(number, len(given.suspects))
+        return readings, gone
+
+    def read_with(self, pool: ExtractionPool, given: UpdateInput) -> tuple[list[_Reading], list[str]]:
+        """Read in this process while others extract."""
+        readings, gone = [], []
+        n_jobs = 0
+        for path in given.suspects:
+            reading, job, _ = self._reading(path, given.found[path])
+            if reading is None:
+                gone.append(path)
+                continue
+            readings.append(reading)
+            if job is not None:
+                n_jobs += 1
+                if pool.submit(job):
+                    self._writer.flush()
+                    pool.send()
+        self._writer.flush()
+        n_here = len(given.suspects) - n_jobs
+        for number, (job, facts) in enumerate(pool.results(), start=1):
+            self._keep(job, facts)
+            given.progress(n_here + number, len(given.suspects))
+        return readings, gone
+
+    def _reading(self, path: str, stamp: FileStamp) -> tuple[_Reading | None, ExtractionJob | None, bytes]:
+        """Return a file as it is, and the job to do when its facts are not known; None when it is gone by now."""
+        checked_ns = self._now_ns()
+        data: bytes | None = None
+        problem = f"larger than {MAX_TEXT_BYTES} bytes" if stamp.size > MAX_TEXT_BYTES else ""
+        if not problem:
+            data, problem = self._bytes(path)
+            if data is None and not problem:
+                return None, None, b""
+        if data is not None:
+            problem = _text_problem(data)
+        reading = _Reading(path, stamp, checked_ns, None, problem, dialect_of(path))
+        if data is None or problem:
+            return reading, None, b""
+        reading.text_id, offset = self._text(data)
+        return reading, self._job(reading, offset, len(data)), data
+
+    def _job(self, reading: _Reading, offset: int, length: int) -> ExtractionJob | None:
+        if load_language(reading.dialect) is None or reading.text_id is None:
+            return None
+        key = (reading.text_id, reading.dialect)
+        if key in self._wanted:
+            self._wanted[key].append(reading)
+            return None
+        row = self._connection.execute("SELECT facts_id FROM facts WHERE text_id = ? AND dialect = ?", key).fetchone()
+        if row is not None:
+            reading.facts_id = row[0]
+            return None
+        self._wanted[key] = [reading]
+        self._jobs.append(key)
+        return ExtractionJob(len(self._jobs) - 1, offset, length, reading.dialect)
+
+    def _keep(self, job: ExtractionJob, facts: EncodedFacts | None) -> None:
+        key = self._jobs[job.key]
+        readings = self._wanted[key]
+        if facts is None:
+            return
+        cursor = self._connection.execute(
+            "INSERT INTO facts (text_id, dialect, link_hash, package, problem, outline, columns)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*key, facts.link_hash, facts.package, facts.problem, facts.outline, facts.columns),
+        )
+        for reading in readings:
+            reading.facts_id = cursor.lastrowid
+        # A later file of the same text finds the facts in the database.
+        del self._wanted[key]
+
+    def _bytes(self, path: str) -> tuple[bytes | None, str]:
+        try:
+            descriptor = open_source(self._root, RepoPath.parse(path))
+        except CodePlaneError as error:
+            return None, "" if error.code in {"FILE_NOT_FOUND", "NOT_A_FILE"} else error.message
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            try:
+                return file.read(MAX_TEXT_BYTES + 1), ""
+            except OSError as error:
+                return None, f"unreadable: {error.strerror}"
+
+    def _text(self, data: bytes) -> tuple[int, int]:
+        """Return the id of a text and where it lies, adding it when it is new."""
+        sha256 = sha256_bytes(data)
+        known = self._store.text_by_hash(self._connection, sha256)
+        if known is not None:
+            return known.text_id, known.extent.offset
+        extent = self._writer.append(data)
+        n_lines = data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
+        normalised = sha256_normalised(data) if b"\r\n" in data else sha256
+        cursor = self._connection.execute(
+            "INSERT INTO texts (sha256, normalised, offset, length, line_count) VALUES (?, ?, ?, ?, ?)",
+            (sha256, normalised, extent.offset, extent.length, n_lines),
+        )
+        return int(cursor.lastrowid or 0), extent.offset
+
+
+def _differs(known: IndexedFile, text_id: int | None, problem: str) -> bool:
+    """Tell whether the content differs, not only the stamp."""
+    return (known.text_id, known.problem) != (text_id, problem)
+
+
+def _text_problem(data: bytes) -> str:
+    """Return why these bytes are not indexed as text, empty when they are."""
+    if len(data) > MAX_TEXT_BYTES:
+        return f"larger than {MAX_TEXT_BYTES} bytes"
+    if b"\0" in data[:_SNIFF]:
+        return "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "binary"
+    if holds_private_key(data[:256]):
+        return "a private key"
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return "not utf-8"
+    return ""

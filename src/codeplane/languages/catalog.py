@@ -1,0 +1,32 @@
+"""The languages that have a folder here; one line each.
+
+A language is loaded when its first file is met: importing all thirty grammars would cost every start 60 ms.
+"""
+
+from functools import cache
+from importlib import import_module
+from typing import Final
+
+from codeplane.languages.detect import language_of
+from codeplane.languages.language import Language
+
+LANGUAGES: Final = (
+    "python",
+)  # fmt: skip
+
+
+@cache
+def load_language(name: str) -> Language | None:
+    """Return a language by name, None when its files are known as text only."""
+    if name not in LANGUAGES:
+        return None
+    # Only when its first file is met, for the reason above.
+    language = import_module(f"codeplane.languages.{name}.language").LANGUAGE
+    if not isinstance(language, Language):
+        raise TypeError(f"codeplane.languages.{name}.language.LANGUAGE is no Language")
+    return language
+
+
+def dialect_of(path: str) -> str:
+    """Return the name of the language folder for a file: its language, or the dialect its suffix asks for."""
+    return "tsx" if path.lower().endswith(".tsx") else language_of(path)
