@@ -48,13 +48,19 @@ class TextPack:
             file.flush()
             os.fdatasync(descriptor) if hasattr(os, "fdatasync") else os.fsync(descriptor)
 
-    def text(self, offset: int, length: int) -> str | None:
-        """Return one text, None when it cannot be read."""
+    def data(self, offset: int, length: int) -> bytes | None:
+        """Return the bytes of one text, None when they cannot be read."""
         try:
             with self.path.open("rb") as file:
-                return os.pread(file.fileno(), length, offset).decode("utf-8")
-        except (OSError, UnicodeDecodeError):
+                data = os.pread(file.fileno(), length, offset)
+        except OSError:
             return None
+        return data if len(data) == length else None
+
+    def text(self, offset: int, length: int) -> str | None:
+        """Return one text, None when it cannot be read."""
+        data = self.data(offset, length)
+        return data.decode("utf-8", "replace") if data is not None else None
 
     @contextmanager
     def mapped(self, size: int) -> Iterator["mmap.mmap | bytes"]:

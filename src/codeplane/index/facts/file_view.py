@@ -1,0 +1,125 @@
+"""The references of one file beside what they mean."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from codeplane.index.facts.columns import FIRST_EXPRESSION, LOCAL, OF_CALL, OF_EXPRESSION, Columns
+from codeplane.index.facts.outline import Op, Outline
+from codeplane.index.facts.reader import FactFile, FactReader
+from codeplane.index.linking.update import Target, Tier
+from codeplane.languages.facts import BindTarget, Certainty
+
+_SHAPES: Final = {OF_EXPRESSION: "().", OF_CALL: "(=)"}
+
+
+class FileView:
+    """The references of one file with what they mean."""
+
+    def __init__(self, reader: FactReader, file: FactFile) -> None:
+        self._reader = reader
+        self.file = file
+        facts_id = file.facts_id or 0
+        self.outline: Outline = reader.outline(facts_id)
+        self.columns: Columns = reader.columns(facts_id)
+        self._targets, self._numbers = reader.resolution(file.file_id)
+        self._text: bytes | None = None
+
+    @property
+    def text(self) -> bytes:
+        """Return the text, read on first use."""
+        if self._text is None:
+            self._text = self._reader.text(self.file)
+        return self._text
+
+    def positions_meaning(self, target_file: int, number: int) -> list[int]:
+        """Return the positions of the references that mean, or in their own file may mean, a definition."""
+        wanted = {
+            FIRST_EXPRESSION + expression
+            for expression, target in enumerate(self._numbers)
+            if target
+            and self._targets[target - 1].file_id == target_file
+            and self._targets[target - 1].number == number
+        }
+        columns = self.columns
+        found = [position for position, link in enumerate(columns.links) if link in wanted] if wanted else []
+        if target_file == self.file.file_id:
+            binds = {bind + 1 for bind in self._binds_of(number)}
+            found += [
+                position
+                for position, bind in enumerate(columns.bind_numbers)
+                if bind in binds and columns.links[position] == LOCAL
+            ]
+        return sorted(set(found))
+
+    def _binds_of(self, number: int) -> list[int]:
+        """Return the first binds of the names that may mean a definition of this file."""
+        columns = self.columns
+        first: dict[tuple[int, int], int] = {}
+        found = []
+        for bind, (scope, name) in enumerate(zip(columns.bind_scopes, columns.bind_names, strict=True)):
+            head = first.setdefault((scope, name), bind)
+            if columns.bind_kinds[bind] == BindTarget.DEF and columns.bind_targets[bind] == number + 1:
+                found.append(head)
+        return found
+
+    def target(self, position: int) -> Target | None:
+        """Return what a reference means through links, None when links say nothing."""
+        link = self.columns.links[position]
+        if link < FIRST_EXPRESSION or link - FIRST_EXPRESSION >= len(self._numbers):
+            return None
+        number = self._numbers[link - FIRST_EXPRESSION]
+        return self._targets[number - 1] if number else None
+
+    def meaning(self, position: int) -> tuple[Tier, tuple[int, int] | None]:
+        """Return tier and definition of a reference."""
+        columns = self.columns
+        target = self.target(position)
+        if target is not None:
+            return Tier(target.tier), (target.file_id, target.number)
+        bind = columns.bind_numbers[position] - 1
+        link = columns.links[position]
+        if bind >= 0 and link == LOCAL and columns.bind_kinds[bind] == BindTarget.DEF:
+            if columns.bind_doubts[bind] == Certainty.CERTAIN:
+                return Tier.PROVEN, (self.file.file_id, columns.bind_targets[bind] - 1)
+            return Tier.ANCHORED, None
+        if link in {OF_EXPRESSION, OF_CALL} or self._is_member(link):
+            return Tier.ANCHORED, None
+        return (Tier.ANCHORED if bind >= 0 and link == LOCAL else Tier.UNKNOWN), None
+
+    def _is_member(self, link: int) -> bool:
+        if link < FIRST_EXPRESSION:
+            return False
+        return self.outline.expressions[link - FIRST_EXPRESSION][0] in {Op.MEMBER, Op.SUPER, Op.THIS}
+
+    def anchored(self, token: str | None) -> Iterator[tuple[int, str, str]]:
+        """Yield position, name and receiver shape of every reference that is ANCHORED."""
+        columns = self.columns
+        wanted = None
+        if token is not None:
+            if token not in columns.names:
+                return
+            wanted = columns.names.index(token)
+        for position, name in enumerate(columns.name_numbers):
+            if wanted is not None and name != wanted:
+                continue
+            if self.meaning(position)[0] is Tier.ANCHORED:
+                yield position, columns.names[name], self.receiver_shape(position)
+
+    def receiver_shape(self, position: int) -> str:
+        """Return what stands before a reference: `name.`, `().` for an expression, `None` for nothing."""
+        link = self.columns.links[position]
+        if link < FIRST_EXPRESSION:
+            return _SHAPES.get(link, "None")
+        op, operand, _ = self.outline.expressions[link - FIRST_EXPRESSION]
+        if op == Op.MEMBER:
+            return f"{self._name_of(operand)}."
+        return {Op.SUPER: "super().", Op.THIS: "this."}.get(Op(op), "None")
+
+    def _name_of(self, expression: int) -> str:
+        op, operand, name = self.outline.expressions[expression]
+        if op == Op.DEFINITION:
+            return str(self.outline.definition_rows[operand][1])
+        if op == Op.IMPORT:
+            row = self.outline.import_rows[operand]
+            return str(row[3] or row[2] or row[1])
+        return name

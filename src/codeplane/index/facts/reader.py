@@ -1,0 +1,145 @@
+"""Read stored facts of files: outlines, columns, links and the texts they point into, inside one read transaction."""
+
+import sqlite3
+import threading
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.index.facts.columns import Columns, decode_columns
+from codeplane.index.facts.outline import Outline, decode_outline
+from codeplane.index.index_store import IndexStore
+from codeplane.index.linking.update import Target, decode_resolution
+
+_KEPT = 400
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class FactFile:
+    """A file that may have facts."""
+
+    file_id: int
+    path: str
+    language: str
+    text_id: int | None
+    facts_id: int | None
+    unit_id: int | None
+    modules: str
+
+
+class FactCache:
+    """What was decoded lately, by the facts it belongs to; shared by all readers, because facts never change."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, int], object] = OrderedDict()
+
+    def get(self, kind: str, number: int, make: Callable[[], _T]) -> _T:
+        """Return a kept value or make it."""
+        key = (kind, number)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]  # type: ignore[return-value]  # put there by the same kind of caller
+        value = make()
+        with self._lock:
+            self._kept[key] = value
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return value
+
+
+class FactReader:
+    """Reads facts through one connection.
+
+    Invariant: everything it returns is of one state of the database, `epoch`.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, store: IndexStore, cache: FactCache) -> None:
+        self.connection = connection
+        self._store = store
+        self._cache = cache
+        self._files: dict[int, FactFile | None] = {}
+        self.epoch = int(self._meta("epoch") or 0)
+
+    def _meta(self, key: str) -> str | None:
+        row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else None
+
+    def file(self, file_id: int) -> FactFile | None:
+        """Return a file by its id."""
+        if file_id not in self._files:
+            self._files[file_id] = self._file("file_id = ?", file_id)
+        return self._files[file_id]
+
+    def file_at(self, path: str) -> FactFile | None:
+        """Return a file by its path."""
+        return self._file("path = ?", path)
+
+    def _file(self, condition: str, value: object) -> FactFile | None:
+        row = self.connection.execute(
+            "SELECT file_id, path, language, text_id, facts_id, unit_id, module FROM files"  # noqa: S608 - our own words
+            f" WHERE {condition}",
+            (value,),
+        ).fetchone()
+        return FactFile(*row) if row else None
+
+    def outline(self, facts_id: int) -> Outline:
+        """Return the outline of some facts."""
+        return self._cache.get("outline", facts_id, lambda: decode_outline(self._blob("outline", facts_id)))
+
+    def columns(self, facts_id: int) -> Columns:
+        """Return the columns of some facts."""
+        return self._cache.get("columns", facts_id, lambda: decode_columns(self._blob("columns", facts_id)))
+
+    def _blob(self, name: str, facts_id: int) -> bytes:
+        row = self.connection.execute(
+            f"SELECT {name} FROM facts WHERE facts_id = ?",  # noqa: S608 - our own names
+            (facts_id,),
+        ).fetchone()
+        if row is None:
+            raise CodePlaneError("INDEX_CORRUPT", f"The facts {facts_id} are missing from the index.")
+        return bytes(row[0])
+
+    def resolution(self, file_id: int) -> tuple[list[Target], "array[int]"]:
+        """Return what the expressions of a file mean; empty for a file that is not linked."""
+        row = self.connection.execute("SELECT data FROM resolutions WHERE file_id = ?", (file_id,)).fetchone()
+        return decode_resolution(row[0]) if row else ([], array("I"))
+
+    def text(self, file: FactFile) -> bytes:
+        """Return the text of a file."""
+        row = self.connection.execute("SELECT offset, length FROM texts WHERE text_id = ?", (file.text_id,)).fetchone()
+        data = self._store.pack.data(row[0], row[1]) if row else None
+        if data is None:
+            raise CodePlaneError("INDEX_CORRUPT", f"The text of {file.path} is missing from the index.")
+        return data
+
+    def uid(self, file_id: int, number: int) -> bytes | None:
+        """Return the identity of a definition that others can name."""
+        row = self.connection.execute(
+            "SELECT uid FROM definitions WHERE file_id = ? AND number = ?", (file_id, number)
+        ).fetchone()
+        return bytes(row[0]) if row else None
+
+
+@contextmanager
+def reading(store: IndexStore, cache: FactCache) -> Iterator[FactReader]:
+    """Give a reader whose answers are all of one epoch."""
+    with store.database.read() as connection:
+        connection.execute("BEGIN")
+        try:
+            yield FactReader(connection, store, cache)
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+
+def line_and_column(text: bytes, offset: int) -> tuple[int, int]:
+    """Return the 1-based line and 0-based byte column of an offset."""
+    start = text.rfind(b"\n", 0, offset) + 1
+    return text.count(b"\n", 0, start) + 1, offset - start
