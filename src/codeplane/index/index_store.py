@@ -3,6 +3,7 @@
 Everything here is derived: a file that is missing, damaged or of another schema is thrown away and built again.
 """
 
+import marshal
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -12,11 +13,16 @@ from pathlib import Path
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import RandomIds
 from codeplane.core.logs import fields, get_logger
+from codeplane.core.version import VERSION
+from codeplane.index.facts.outline import FORMAT
 from codeplane.index.sweep import FileStamp
 from codeplane.index.text_pack import Extent, TextPack
 from codeplane.store.sqlite import Database, Schema
 
 _log = get_logger(__name__)
+
+# Facts are kept as this version writes them; those of another version are made anew.
+FACTS_FORMAT = f"{VERSION}/{FORMAT}/{marshal.version}"
 
 INDEX_SCHEMA = Schema(
     "index",
@@ -159,6 +165,9 @@ class IndexStore:
             self.pack = self._pack()
             if self._pack_is_short():
                 self._start_over("its text file is missing or cut")
+            elif self.meta("format", FACTS_FORMAT) != FACTS_FORMAT:
+                self._start_over("its facts were made by another version")
+            self.set_meta({"format": FACTS_FORMAT})
         except CodePlaneError as error:
             if error.code != "STORE_CORRUPT":
                 raise

@@ -13,13 +13,11 @@ from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.discovery import LeftOut
+from codeplane.index.file_order import file_rank
 from codeplane.index.index_store import IndexedFile, IndexedText, IndexStore, write_meta
 from codeplane.index.sweep import FileStamp, Sweep, Sweeper
 from codeplane.index.text_pack import TextPack
 from codeplane.index.update import IndexUpdate, Progress, UpdateInput
-
-_PROSE = frozenset({"markdown", "rst", "text", "json", "yaml", "toml", "xml", "ini", "html", "css", "unknown"})
-_TEST_MARKS = ("test/", "tests/", "testing/", "spec/", "__tests__/", "test_", "_test.", ".test.", ".spec.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +228,4 @@ def _renames(
 
 
 def _rank(file: IndexedFile) -> tuple[int, str]:
-    """Order files as answers show them: code, then tests, then the rest."""
-    if file.language in _PROSE:
-        return 2, file.path
-    lowered = file.path.lower()
-    return int(any(mark in lowered for mark in _TEST_MARKS)), file.path
+    return file_rank(file.path, file.language), file.path

@@ -1,10 +1,12 @@
 """The index of one working tree: opened on first use, brought up to date before it answers."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.index.facts.reader import FactCache, FactReader, reading
 from codeplane.index.ignore_rules import IgnoreRules
 from codeplane.index.index_store import IndexStore
 from codeplane.index.reconcile import IndexState, Reconciler, ReconcileReport
@@ -32,6 +34,8 @@ class RepositoryIndex:
         self._reconciler = Reconciler(root, self.store, Sweeper(root, rules, deciders), now_ns, holds_tracked)
         self._states: OrderedDict[int, IndexState] = OrderedDict()
         self.last_report: ReconcileReport | None = None
+        self._facts = FactCache()
+        self._names = (-1, "")
 
     def refresh(self) -> ReconcileReport:
         """Bring the index up to date with the files."""
@@ -59,6 +63,19 @@ class RepositoryIndex:
         if state is None:
             raise CodePlaneError("CURSOR_EXPIRED", f"Epoch {epoch} of the index is no longer kept.")
         return state
+
+    @contextmanager
+    def facts(self) -> Iterator[FactReader]:
+        """Give a reader of the facts of one epoch."""
+        with reading(self.store, self._facts) as reader:
+            yield reader
+
+    def symbol_names(self, reader: FactReader) -> str:
+        """Return the folded names of all definitions, one per line."""
+        if self._names[0] != reader.epoch:
+            rows = reader.connection.execute("SELECT DISTINCT folded FROM definitions ORDER BY folded")
+            self._names = (reader.epoch, "\n".join(row[0] for row in rows))
+        return self._names[1]
 
     def close(self) -> None:
         """Close the files."""

@@ -89,7 +89,24 @@ class StructureUpdate:
         self._write_definitions(files, roots, changes.added | changes.changed | reidentified, epoch)
         for family, links in linkers:
             links.update(self._link_changes(family, changes, reidentified))
+        self._write_unlinked_imports(files, modules, changes.added | changes.changed)
         self._take_snapshot(files, changes, epoch)
+
+    def _write_unlinked_imports(
+        self, files: Mapping[str, _File], linked: Mapping[str, str], paths: Iterable[str]
+    ) -> None:
+        """Keep what the files of languages that are not linked import, so that it can be listed."""
+        rows: list[tuple[int, str, None]] = []
+        file_ids = []
+        for path in paths:
+            one = files.get(path)
+            if one is None or path in linked or one.facts_id is None:
+                continue
+            file_ids.append((one.file_id,))
+            sources = {row[1] for row in self._outlines.outline(one.facts_id).import_rows}
+            rows.extend((one.file_id, source, None) for source in sources)
+        self._connection.executemany("DELETE FROM located WHERE file_id = ?", file_ids)
+        self._connection.executemany("INSERT INTO located VALUES (?, ?, ?)", rows)
 
     def _may_move_units(self, changed: Iterable[str]) -> bool:
         row = self._connection.execute("SELECT value FROM meta WHERE key = 'probed'").fetchone()

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from codeplane.operations.call import CALL_OPERATION
 from codeplane.operations.describe import DESCRIBE
 from codeplane.operations.list_files import LIST_FILES
+from codeplane.operations.map_repo import MAP_REPO
 from codeplane.operations.operation import AnyOperation
 from codeplane.operations.read_file_full import READ_FILE_FULL
 from codeplane.operations.read_source import READ_SOURCE
@@ -15,6 +16,7 @@ CATALOG: tuple[AnyOperation, ...] = (
     CALL_OPERATION,
     DESCRIBE,
     LIST_FILES,
+    MAP_REPO,
     READ_FILE_FULL,
     READ_SOURCE,
     RESET_BUDGET,

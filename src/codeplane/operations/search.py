@@ -1,77 +1,40 @@
-"""`search`: find lines of text in the indexed files; symbols and references join with the structural facts."""
+"""`search`: find lines of text, definitions and references in the indexed files."""
 
 import itertools
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any
 
-from pydantic import Field
-
-from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.ignore_rules import BUILT_IN_SOURCE, matcher_for
 from codeplane.index.reconcile import IndexState
 from codeplane.index.text_search import LineHit, Place, TextQuery, find_lines, language_aliases, ordered_files
 from codeplane.ledger.effects import EffectClass
+from codeplane.operations import search_symbols
 from codeplane.operations.cursors import make_cursor, read_cursor
-from codeplane.operations.models import Lenient, ListOfOne, Pagination, Request, Result
+from codeplane.operations.models import Pagination
 from codeplane.operations.operation import CallContext, Example, Operation, no_effects
-
-NAME = "search"
-_TextList = Annotated[list[str], ListOfOne]
-
-
-class SearchScope(Lenient):
-    """Where to look."""
-
-    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"paths": ("path", "include", "glob"), "languages": ("language",)}
-    paths: _TextList = Field(default_factory=list, description="Globs as in .gitignore.")
-    languages: _TextList = Field(default_factory=list)
-    kinds: _TextList = Field(default_factory=list, description="Symbol kinds.")
-
-
-class SearchRequest(Request):
-    """What to look for."""
-
-    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"query": ("pattern", "text", "q"), "limit": ("max_results",)}
-    query: str = Field(max_length=10_000, description="Text to find, exactly as written.")
-    mode: Literal["lexical", "symbol", "references", "definitions"] = "lexical"
-    scope: SearchScope = Field(default_factory=SearchScope)
-    regex: bool = Field(False, description="query is an RE2 expression.")
-    ignore_case: bool = False
-    whole_word: bool = False
-    limit: int = Field(20, ge=1, le=100)
-    cursor: str | None = Field(None, description="Goes on where the last answer was cut.")
-    include_snippets: bool = Field(True, description="Show the line of each hit.")
-    enrichment: Literal["none", "minimal", "standard", "function", "class"] = "none"
-
-
-class SearchHit(Result):
-    """One line."""
-
-    path: str
-    line: int
-    column: int
-    snippet: str | None = None
-    score: float
-    match_type: Literal["exact", "fuzzy", "semantic"]
-
-
-class SearchResult(Result):
-    """A page of hits."""
-
-    results: list[SearchHit]
-    pagination: Pagination
-    epoch: int
-    files_searched: int
-    not_searched: dict[str, int] = Field(description="Files in scope whose text is not indexed, by reason.")
+from codeplane.operations.search_models import NAME, SearchHit, SearchRequest, SearchResult, SymbolInfo, question_of
 
 
 def _handle(context: CallContext, request: SearchRequest) -> SearchResult:
-    if request.mode != "lexical":
-        hint = f'Until then: search {{"query": "{request.query[:40]}", "whole_word": true}}'
-        raise CodePlaneError("NOT_AVAILABLE_YET", f"mode={request.mode} needs the structural facts.", hint=hint)
+    if not request.query.strip() and request.mode != "lexical":
+        raise CodePlaneError("INVALID_ARGUMENTS", f"mode={request.mode} needs a name.")
     _check_patterns(request.scope.paths)
-    if request.scope.kinds or request.enrichment != "none":
-        context.warnings.append("`kinds` and `enrichment` need symbols, which do not exist yet; they were not used")
+    begun = context.workspace.clock.monotonic()
+    if request.mode == "lexical":
+        found = _lexical(context, request)
+    elif request.mode == "references":
+        found = search_symbols.references(context, request)
+    else:
+        found = search_symbols.definitions(context, request)
+    if request.enrichment != "none":
+        found = search_symbols.enriched(context, request, found)
+    elapsed = context.workspace.clock.monotonic() - begun
+    return found.model_copy(update={"query_time_ms": round(elapsed * 1000)})
+
+
+def _lexical(context: CallContext, request: SearchRequest) -> SearchResult:
+    if request.scope.kinds:
+        context.warnings.append("`kinds` says nothing about lines of text; it was not used")
     query = _query(request)
     index = context.workspace.index
     epoch, after = _place(request)
@@ -102,17 +65,11 @@ def _check_patterns(patterns: list[str]) -> None:
             raise CodePlaneError("INVALID_ARGUMENTS", f"The path pattern `{pattern[:80]}` selects nothing.") from error
 
 
-def _question(request: SearchRequest) -> str:
-    """Return what binds a cursor to its question; page size and snippets may change from page to page."""
-    asked = request.model_dump(mode="json", exclude={"cursor", "limit", "include_snippets"})
-    return digest(asked)[:16]
-
-
 def _place(request: SearchRequest) -> tuple[int | None, Place | None]:
     if request.cursor is None:
         return None, None
     state: dict[str, Any] = read_cursor(NAME, request.cursor)
-    if state.get("question") != _question(request):
+    if state.get("question") != question_of(request):
         raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to another query.")
     return int(state["epoch"]), Place(str(state["path"]), int(state["line"]))
 
@@ -122,7 +79,7 @@ def _result(state: IndexState, query: TextQuery, request: SearchRequest, hits: l
     cursor = None
     if len(hits) > request.limit:
         last = page[-1]
-        place = {"epoch": state.epoch, "path": last.path, "line": last.line, "question": _question(request)}
+        place = {"epoch": state.epoch, "path": last.path, "line": last.line, "question": question_of(request)}
         cursor = make_cursor(NAME, place)
     searched = ordered_files(state, query)
     problems: dict[str, int] = {}
@@ -136,6 +93,7 @@ def _result(state: IndexState, query: TextQuery, request: SearchRequest, hits: l
     return SearchResult(
         results=[_hit(hit, with_snippet=request.include_snippets) for hit in page],
         pagination=Pagination(next_cursor=cursor, total_estimate=None if cursor or request.cursor else len(page)),
+        query_time_ms=0,
         epoch=state.epoch,
         files_searched=len(searched) - sum(bool(file.problem) for file in searched),
         not_searched=dict(sorted(problems.items())),
@@ -154,32 +112,67 @@ def _hit(hit: LineHit, *, with_snippet: bool) -> SearchHit:
 
 
 def _render(result: SearchResult) -> str:
-    lines: list[str] = []
-    for path, hits in itertools.groupby(result.results, key=lambda hit: hit.path):
+    lines: list[str] = [result.about] if result.about else []
+    for path, group in itertools.groupby(result.results, key=lambda hit: hit.path):
+        hits = list(group)
+        if all(hit.tier is None and hit.symbol is not None and hit.matched is not None for hit in hits):
+            lines.extend(_symbol_line(hit) for hit in hits)
+            continue
         lines.append(path)
-        lines.extend(f" {hit.line}: {hit.snippet}" if hit.snippet is not None else f" {hit.line}" for hit in hits)
-    if not result.results:
+        lines.extend(_line(hit) for hit in hits)
+    if not result.results and not result.about:
         lines.append(f"No line in {result.files_searched} files.")
+    if not result.results:
         lines.extend(f"not searched: {count} {reason}" for reason, count in result.not_searched.items())
     if result.pagination.next_cursor:
         lines.append(f"more: cursor={result.pagination.next_cursor}")
     return "\n".join(lines)
 
 
+def _line(hit: SearchHit) -> str:
+    mark = "?" if hit.tier == "ANCHORED" else ""
+    text = f" {hit.line}{mark}: {hit.snippet}" if hit.snippet is not None else f" {hit.line}{mark}"
+    if hit.symbol is not None:
+        text += f"  [{_named(hit.symbol)}]"
+        if hit.symbol.source:
+            text += "\n" + hit.symbol.source
+    return text
+
+
+def _symbol_line(hit: SearchHit) -> str:
+    symbol = hit.symbol
+    if symbol is None:
+        return f"{hit.path}:{hit.line}"
+    ending = f"-{symbol.end_line}" if symbol.end_line and symbol.end_line != hit.line else ""
+    how = f"  ({hit.matched})" if hit.matched not in {None, "exact"} else ""
+    text = f"{hit.path}:{hit.line}{ending} {symbol.kind} {_named(symbol)}{how}"
+    return f"{text}\n{symbol.source}" if symbol.source else text
+
+
+def _named(symbol: SymbolInfo) -> str:
+    name = f"{symbol.container}.{symbol.name}" if symbol.container else symbol.name
+    return name + (symbol.signature or "")
+
+
 SEARCH = Operation(
     name=NAME,
     family="search",
-    summary="Find every line that holds a text (or regex). Complete, never stale; use it instead of grep.",
+    summary="Find every line that holds a text (or regex), where a symbol is defined, or what refers to it.",
     request_type=SearchRequest,
     result_type=SearchResult,
     effect=EffectClass.READ,
     effects=no_effects,
     handler=_handle,
     render=_render,
-    when_to_use=("You look for a word, a message or a piece of code.", "You need every line that holds it."),
+    when_to_use=(
+        "You look for a word, a message or a piece of code, and need every line that holds it.",
+        "You want to know where a name is defined (mode=definitions) or used (mode=references).",
+    ),
     when_not_to_use=("You know the file: use read_source.", "You need file names only: use list_files."),
     examples=(
         Example("Every line with a name", {"query": "QuerySet"}),
+        Example("Where it is defined", {"query": "QuerySet.filter", "mode": "definitions"}),
+        Example("What refers to it", {"query": "src/query.py::QuerySet", "mode": "references"}),
         Example("A regex in some files", {"query": "def get_\\w+", "regex": True, "scope": {"paths": ["src/**/*.py"]}}),
         Example(
             "In one language, any case", {"query": "todo", "ignore_case": True, "scope": {"languages": ["python"]}}

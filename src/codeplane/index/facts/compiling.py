@@ -18,7 +18,6 @@ from codeplane.languages.facts import (
     BindTarget,
     Certainty,
     DefinitionKind,
-    DynamicAccess,
     FileFacts,
     LocalBind,
 )
@@ -338,8 +337,11 @@ def _lines(facts: FileFacts, source: bytes) -> list[tuple[int, int, int, int]]:
 
 
 def _dynamic_members(facts: FileFacts) -> dict[int, list[str]]:
-    """Return for each class the members that code inside of it also writes by a computed or literal name."""
-    writes = [one for one in facts.dynamic if one.pattern in _WRITES_MEMBERS]
+    """Return for each class the members that code inside of it also writes by a literal name.
+
+    A computed name may be any, so that it says nothing about one.
+    """
+    writes = [one for one in facts.dynamic if one.pattern in _WRITES_MEMBERS and not one.has_non_literal_key]
     if not writes:
         return {}
     found: dict[int, set[str]] = {}
@@ -347,12 +349,8 @@ def _dynamic_members(facts: FileFacts) -> dict[int, list[str]]:
         if one.kind in CLASS_LIKE:
             for access in writes:
                 if one.start <= access.start < one.end:
-                    found.setdefault(number, set()).update(_written(access))
+                    found.setdefault(number, set()).update(access.literals)
     return {number: sorted(names) for number, names in found.items()}
-
-
-def _written(access: DynamicAccess) -> tuple[str, ...]:
-    return ("*",) if access.has_non_literal_key else access.literals
 
 
 def _link_hash(outline: Outline) -> bytes:

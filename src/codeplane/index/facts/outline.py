@@ -20,7 +20,7 @@ from codeplane.languages.facts import (
     Import,
 )
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 _LEVEL: Final = 1
 
 
@@ -49,7 +49,7 @@ class Outline:
     `members` gives for each class-like definition its members by name; a name defined several times has several.
     `owned` gives members that stand outside of their type, by the type's name. `base_expressions` gives for each
     class-like definition its bases, NONE for one that is no chain of names. `type_expressions` gives the declared type
-    of variables. `dynamic_members` names members that are also assigned dynamically, `*` for any.
+    of variables. `dynamic_members` names members that are also assigned dynamically.
     `stars` are the numbers of the imports of everything. `expression_uses` counts the references of each expression.
     `siblings` tells definitions of the same kind, path and signature apart. The first `n_visible` definitions
     can be named by others; the rest are local to functions. `quality` is what the parse tells: nodes, errors, whether

@@ -251,7 +251,7 @@ class FactQueries:
         if row is None:
             return None
         hashed = hashlib.sha256()
-        for entry in self._entries(unit_id):
+        for entry in self.iterate_export_entries(unit_id):
             hashed.update(f"{entry.module}\0{entry.exported_name}\0{entry.def_uid}\0{entry.certainty}\n".encode())
         epoch = self._reader.connection.execute(
             "SELECT max(epoch) FROM files WHERE unit_id = ?", (unit_id,)
@@ -260,9 +260,10 @@ class FactQueries:
 
     def list_export_entries(self, surface_id: int, limit: int) -> list[ExportEntry]:
         """Return the exported names of a surface, by path and position."""
-        return list(islice(self._entries(surface_id), checked(limit)))
+        return list(islice(self.iterate_export_entries(surface_id), checked(limit)))
 
-    def _entries(self, unit_id: int) -> Iterator[ExportEntry]:
+    def iterate_export_entries(self, unit_id: int) -> Iterator[ExportEntry]:
+        """Yield the exported names of a unit, by path and position."""
         number = 0
         for file, outline in self._outlines(unit_id):
             targets, numbers = self._reader.resolution(file.file_id)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from codeplane.index.facts.compiling import CLASS_LIKE
 from codeplane.index.facts.outline import Op, Outline
 from codeplane.index.linking.unit import LinkUnit
-from codeplane.languages.facts import NONE, STAR, BindTarget, Certainty, DefinitionKind
+from codeplane.languages.facts import NONE, BindTarget, Certainty, DefinitionKind
 
 # Beyond this many steps the rest is settled first and the question asked again, so that no stack overflows.
 _MAX_DEPTH: Final = 60
@@ -423,12 +423,10 @@ class Resolver:
             holder, definition = one
             dynamic = self._outline(holder).dynamic_members.get(definition, ())
             places = self._own_members(holder, definition, name)
-            if not places:
-                if STAR in dynamic or name in dynamic:
-                    break
-                continue
-            if STAR in dynamic or name in dynamic:
+            if name in dynamic:
                 break
+            if not places:
+                continue
             place, member = places[0]
             rows = [self._outline(where).definition_rows[what] for where, what in places]
             if len(places) > 1 and any(row[_KIND] != _PROPERTY for row in rows):

@@ -1,0 +1,312 @@
+"""Find definitions by name, forgiving case, form and small typing errors, and saying which it was."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final
+
+import re2
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.index.facts.file_view import FileView
+from codeplane.index.facts.outline import Outline
+from codeplane.index.facts.queries import FactQueries
+from codeplane.index.facts.reader import FactFile, FactReader
+from codeplane.index.file_order import file_rank
+from codeplane.index.structure import qualifier
+from codeplane.index.symbol_names import folded
+from codeplane.languages.facts import DefinitionKind
+
+# Where a definition was asked for by place: `path:line` or `path:line:column`.
+_PLACE: Final = re.compile(r"^(?P<path>.+?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?$")
+_UID: Final = re.compile(r"^[0-9a-f]{16}$")
+_MIN_TYPO_LENGTH: Final = 4
+_MAX_TYPO_LENGTH: Final = 60
+_SEPARATORS: Final = re.compile(r"::|[.#/]")
+_FIRST_KINDS: Final = (
+    DefinitionKind.CLASS,
+    DefinitionKind.INTERFACE,
+    DefinitionKind.STRUCT,
+    DefinitionKind.TRAIT,
+    DefinitionKind.ENUM,
+    DefinitionKind.FUNCTION,
+    DefinitionKind.METHOD,
+    DefinitionKind.PROPERTY,
+)
+_KIND_ALIASES: Final = {
+    "func": "function",
+    "fn": "function",
+    "def": "function",
+    "var": "variable",
+    "const": "constant",
+    "attribute": "variable",
+    "type_alias": "type",
+    "namespace": "module",
+    "package": "module",
+}
+
+
+class Match(IntEnum):
+    """How a name fits what was asked, the best first."""
+
+    EXACT = 0
+    FORM = 1
+    PREFIX = 2
+    PART = 3
+    TYPO = 4
+
+    @property
+    def words(self) -> str:
+        """Return what to say about it."""
+        return {
+            Match.EXACT: "exact",
+            Match.FORM: "other case or form",
+            Match.PREFIX: "begins with it",
+            Match.PART: "contains it",
+            Match.TYPO: "nearest spelling",
+        }[self]
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolScope:
+    """Which definitions count."""
+
+    kinds: frozenset[DefinitionKind] = frozenset()
+    accepts_path: Callable[[str], bool] = lambda _path: True
+    languages: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolHit:
+    """A definition that was found."""
+
+    file: FactFile
+    number: int
+    match: Match
+    line: int
+    column: int
+    end_line: int
+    kind: DefinitionKind
+    name: str
+    lexical_path: str
+    signature: str
+    documentation: str
+
+    @property
+    def container(self) -> str:
+        """Return the path of what the definition stands in, empty at the top of a file."""
+        return self.lexical_path.rpartition(".")[0]
+
+
+def find_symbols(
+    reader: FactReader, query: str, scope: SymbolScope, names: Callable[[], str], *, also_parts: bool
+) -> list[SymbolHit]:
+    """Return the definitions that a query means, the best first.
+
+    A query is a name, a dotted path (`Class.method`), `path::Name.path`, `path:line[:column]` or a `def_uid`.
+    With `also_parts` names that begin with or contain the query count too. A near spelling counts only when nothing
+    else does. `names` gives all folded names, one per line.
+    """
+    placed = _by_place(reader, query)
+    if placed is not None:
+        return [hit for hit in placed if _is_in(hit, scope)]
+    path, parts = _split(query)
+    if not parts:
+        return []
+    hits = _named(reader, parts, path, scope, Match.EXACT, [folded(parts[-1])])
+    if also_parts:
+        hits += _named(reader, parts, path, scope, Match.PART, _containing(reader, folded(parts[-1])))
+    if not hits:
+        hits = _named(reader, parts, path, scope, Match.TYPO, _near(folded(parts[-1]), names()))
+    return sorted(hits, key=_order)
+
+
+def kinds_from(words: Iterable[str]) -> frozenset[DefinitionKind]:
+    """Return kinds by their names.
+
+    Raises:
+        CodePlaneError: INVALID_ARGUMENTS for a word that is no kind.
+    """
+    found = set()
+    for word in words:
+        name = _KIND_ALIASES.get(word.lower(), word.lower())
+        if name.upper() not in DefinitionKind.__members__:
+            known = ", ".join(kind.label for kind in DefinitionKind)
+            raise CodePlaneError("INVALID_ARGUMENTS", f"`{word[:40]}` is no kind of symbol; there are: {known}.")
+        found.add(DefinitionKind[name.upper()])
+    return frozenset(found)
+
+
+def symbol_at(reader: FactReader, file_id: int, number: int, match: Match = Match.EXACT) -> SymbolHit | None:
+    """Return a definition by its place in the facts."""
+    file = reader.file(file_id)
+    if file is None or file.facts_id is None:
+        return None
+    return _hit(file, reader.outline(file.facts_id), number, match)
+
+
+def _by_place(reader: FactReader, query: str) -> list[SymbolHit] | None:
+    """Return what a query means that names a place or an identity, None when it is neither."""
+    if _UID.match(query):
+        queries = FactQueries(reader)
+        place = queries.place_of(bytes.fromhex(query))
+        hit = symbol_at(reader, *place) if place is not None else None
+        if hit is not None:
+            return [hit]
+    found = _PLACE.match(query)
+    file = reader.file_at(found["path"]) if found else None
+    if found is None or file is None or file.facts_id is None:
+        return None
+    line, column = int(found["line"]), int(found["column"]) if found["column"] else None
+    meant = _meant_at(reader, file, line, column)
+    return [hit for place in meant if (hit := symbol_at(reader, *place)) is not None]
+
+
+def _meant_at(reader: FactReader, file: FactFile, line: int, column: int | None) -> list[tuple[int, int]]:
+    """Return the definitions named on a line, or under a column; else the innermost one around the line."""
+    outline = reader.outline(file.facts_id or 0)
+    named = [
+        (file.file_id, number)
+        for number, (_first, name_line, name_column, _last) in enumerate(outline.lines)
+        if (name_line == line and column is None and number < outline.n_visible)
+        or (name_line, name_column) == (line, column)
+    ]
+    if named:
+        return named[:1] if column is None else named
+    if column is not None:
+        return _target_under(reader, file, line, column)
+    around = innermost(outline, line)
+    return [(file.file_id, around)] if around is not None else []
+
+
+def _target_under(reader: FactReader, file: FactFile, line: int, column: int) -> list[tuple[int, int]]:
+    view = FileView(reader, file)
+    lines = view.text.split(b"\n")
+    if line > len(lines):
+        return []
+    offset = sum(len(one) + 1 for one in lines[: line - 1]) + column
+    for position, start in enumerate(view.columns.starts):
+        name = view.columns.names[view.columns.name_numbers[position]]
+        if start <= offset < start + len(name.encode()):
+            _, target = view.meaning(position)
+            return [target] if target is not None else []
+    return []
+
+
+def innermost(outline: Outline, line: int) -> int | None:
+    """Return the innermost definition with a body around a line."""
+    found: tuple[int, int] | None = None
+    for number, (first, _name_line, _column, last) in enumerate(outline.lines):
+        if first <= line <= last and last > first and (found is None or first >= found[0]):
+            found = (first, number)
+    return found[1] if found is not None else None
+
+
+def _split(query: str) -> tuple[str, list[str]]:
+    """Return the path before `::`, if any, and the parts of the name."""
+    path, mark, name = query.partition("::")
+    if mark and ("/" in path or "." in path):
+        return path, [part for part in _SEPARATORS.split(name) if part]
+    cleaned = query.strip().removesuffix("()")
+    return "", [part for part in _SEPARATORS.split(cleaned) if part]
+
+
+def _named(
+    reader: FactReader, parts: list[str], path: str, scope: SymbolScope, match: Match, keys: list[str]
+) -> list[SymbolHit]:
+    hits = []
+    for row in _rows(reader, keys):
+        file = reader.file(row[0])
+        if file is None or file.facts_id is None or (path and file.path != path):
+            continue
+        if not _accepts(scope, file, DefinitionKind(row[2])):
+            continue
+        how = match
+        if match is not Match.TYPO:
+            how = _how(parts[-1], row[3])
+            if (how in {Match.EXACT, Match.FORM}) is not (match is Match.EXACT):
+                continue
+        hit = _hit(file, reader.outline(file.facts_id), row[1], how)
+        if len(parts) == 1 or _is_inside(hit, parts):
+            hits.append(hit)
+    return hits
+
+
+def _rows(reader: FactReader, keys: list[str]) -> Iterator[tuple[int, int, int, str]]:
+    for key in keys:
+        yield from reader.connection.execute(
+            "SELECT file_id, number, kind, name FROM definitions WHERE folded = ?", (key,)
+        )
+
+
+def _how(asked: str, name: str) -> Match:
+    if name == asked:
+        return Match.EXACT
+    key, wanted = folded(name), folded(asked)
+    if key == wanted:
+        return Match.FORM
+    return Match.PREFIX if key.startswith(wanted) else Match.PART
+
+
+def _containing(reader: FactReader, key: str) -> list[str]:
+    pattern = "%" + re.sub(r"([%_\\])", r"\\\1", key) + "%"
+    rows = reader.connection.execute(
+        "SELECT DISTINCT folded FROM definitions WHERE folded LIKE ? ESCAPE '\\' AND folded <> ?", (pattern, key)
+    )
+    return [row[0] for row in rows]
+
+
+def _near(key: str, names: str) -> list[str]:
+    """Return the names one typing error away: a letter more, less, other, or two exchanged."""
+    if not _MIN_TYPO_LENGTH <= len(key) <= _MAX_TYPO_LENGTH:
+        return []
+    letters = [re2.escape(letter) for letter in key]
+    forms = set()
+    for i in range(len(letters) + 1):
+        before, after = "".join(letters[:i]), letters[i:]
+        forms.add(f"{before}.{''.join(after)}")
+        if after:
+            forms.add(before + "".join(after[1:]))
+            forms.add(f"{before}.{''.join(after[1:])}")
+        if len(after) > 1:
+            forms.add(before + after[1] + after[0] + "".join(after[2:]))
+    expression: Any = re2.compile("(?m)^(?:" + "|".join(sorted(forms)) + ")$")
+    return sorted({found.group() for found in expression.finditer(names)})
+
+
+def _is_inside(hit: SymbolHit, parts: list[str]) -> bool:
+    """Tell whether the parts before the name are the end of its path, module and file included."""
+    whole = [
+        *re.split(r"[./]", qualifier(hit.file.modules, hit.file.path)),
+        *hit.lexical_path.split("."),
+    ]
+    wanted = [folded(part) for part in parts[:-1]]
+    return [folded(part) for part in whole[:-1]][-len(wanted) :] == wanted
+
+
+def _accepts(scope: SymbolScope, file: FactFile, kind: DefinitionKind) -> bool:
+    if scope.kinds and kind not in scope.kinds:
+        return False
+    if scope.languages and file.language not in scope.languages:
+        return False
+    return scope.accepts_path(file.path)
+
+
+def _is_in(hit: SymbolHit, scope: SymbolScope) -> bool:
+    return _accepts(scope, hit.file, hit.kind)
+
+
+def _hit(file: FactFile, outline: Outline, number: int, match: Match) -> SymbolHit:
+    one = outline.definition(number)
+    _, name_line, name_column, last = outline.lines[number]
+    return SymbolHit(
+        file, number, match, name_line, name_column, last, one.kind, one.name, one.lexical_path, one.signature,
+        one.documentation,
+    )  # fmt: skip
+
+
+def _order(hit: SymbolHit) -> tuple[int, int, int, int, str, int]:
+    rank = file_rank(hit.file.path, hit.file.language)
+    kind = _FIRST_KINDS.index(hit.kind) if hit.kind in _FIRST_KINDS else len(_FIRST_KINDS)
+    return hit.match, rank, len(hit.name), kind, hit.file.path, hit.line

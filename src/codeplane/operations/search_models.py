@@ -1,0 +1,84 @@
+"""What `search` is asked and what it answers."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from codeplane.core.canonical_json import digest
+from codeplane.operations.models import Lenient, ListOfOne, Pagination, Request, Result
+
+NAME = "search"
+_TextList = Annotated[list[str], ListOfOne]
+
+
+class SearchScope(Lenient):
+    """Where to look."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"paths": ("path", "include", "glob"), "languages": ("language",)}
+    paths: _TextList = Field(default_factory=list, description="Globs as in .gitignore.")
+    languages: _TextList = Field(default_factory=list)
+    kinds: _TextList = Field(default_factory=list, description="Symbol kinds.")
+
+
+class SearchRequest(Request):
+    """What to look for."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"query": ("pattern", "text", "q"), "limit": ("max_results",)}
+    query: str = Field(
+        max_length=10_000,
+        description="Text exactly as written; for symbols a name, Class.method, path::Name or path:line:column.",
+    )
+    mode: Literal["lexical", "symbol", "references", "definitions"] = "lexical"
+    scope: SearchScope = Field(default_factory=SearchScope)
+    regex: bool = Field(False, description="query is an RE2 expression.")
+    ignore_case: bool = False
+    whole_word: bool = False
+    certainty: Literal["sure", "all"] = Field("sure", description="references: all adds uses that may be meant.")
+    limit: int = Field(20, ge=1, le=100)
+    cursor: str | None = Field(None, description="Goes on where the last answer was cut.")
+    include_snippets: bool = Field(True, description="Show the line of each hit.")
+    enrichment: Literal["none", "minimal", "standard", "function", "class"] = "none"
+
+
+class SymbolInfo(Result):
+    """What is defined, or where a line stands."""
+
+    name: str
+    kind: str
+    container: str | None = None
+    signature: str | None = None
+    def_uid: str | None = None
+    end_line: int | None = None
+    source: str | None = Field(None, description="Its text, with enrichment function or class.")
+
+
+class SearchHit(Result):
+    """One line."""
+
+    path: str
+    line: int
+    column: int
+    snippet: str | None = None
+    symbol: SymbolInfo | None = None
+    score: float
+    match_type: Literal["exact", "fuzzy", "semantic"]
+    matched: str | None = Field(None, description="How a symbol's name fits the query.")
+    tier: Literal["PROVEN", "STRONG", "ANCHORED"] | None = None
+
+
+class SearchResult(Result):
+    """A page of hits."""
+
+    results: list[SearchHit]
+    pagination: Pagination
+    query_time_ms: int
+    epoch: int
+    about: str | None = Field(None, description="What the references are of, and what is not among them.")
+    files_searched: int
+    not_searched: dict[str, int] = Field(description="Files in scope whose text is not indexed, by reason.")
+
+
+def question_of(request: SearchRequest) -> str:
+    """Return what binds a cursor to its question; page size and snippets may change from page to page."""
+    asked = request.model_dump(mode="json", exclude={"cursor", "limit", "include_snippets"})
+    return digest(asked)[:16]

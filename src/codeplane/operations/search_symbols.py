@@ -1,0 +1,336 @@
+"""The symbol modes of `search`: definitions and references, and what a line stands in."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.index.facts.queries import FactQueries
+from codeplane.index.facts.reader import FactReader
+from codeplane.index.ignore_rules import matcher_for
+from codeplane.index.linking.update import Tier
+from codeplane.index.reconcile import IndexState
+from codeplane.index.reference_search import (
+    ReferenceHit,
+    count_references,
+    find_possible_references,
+    find_references,
+)
+from codeplane.index.symbol_search import Match, SymbolHit, SymbolScope, find_symbols, innermost, kinds_from, symbol_at
+from codeplane.index.text_search import SNIPPET_CHARACTERS, TextQuery, find_lines, language_aliases
+from codeplane.languages.facts import DefinitionKind
+from codeplane.operations.cursors import make_cursor, read_cursor
+from codeplane.operations.models import Pagination
+from codeplane.operations.operation import CallContext
+from codeplane.operations.search_models import (
+    NAME,
+    SearchHit,
+    SearchRequest,
+    SearchResult,
+    SearchScope,
+    SymbolInfo,
+    question_of,
+)
+
+MAX_SIGNATURE = 100
+# With more definitions than this the list of them is the better answer to a question for references.
+MAX_AMBIGUOUS = 4
+_MAX_SOURCE_LINES = {"function": 80, "class": 200}
+_SCORES = {Match.EXACT: 1.0, Match.FORM: 0.9, Match.PREFIX: 0.7, Match.PART: 0.5, Match.TYPO: 0.3}
+_MEMBERS = frozenset({DefinitionKind.METHOD, DefinitionKind.PROPERTY, DefinitionKind.FIELD})
+_HAS_BODY = frozenset({DefinitionKind.FUNCTION, DefinitionKind.METHOD, DefinitionKind.PROPERTY})
+
+
+def definitions(context: CallContext, request: SearchRequest) -> SearchResult:
+    """Answer where a symbol is defined; mode `symbol` also takes names that only contain the query."""
+    index = context.workspace.index
+    with index.facts() as reader:
+        offset = _offset(request, reader)
+        hits = _symbols(context, reader, request)
+        if request.mode == "definitions" and any(hit.match is Match.EXACT for hit in hits):
+            hits = [hit for hit in hits if hit.match is Match.EXACT]
+        page = hits[offset : offset + request.limit]
+        cursor = (
+            _cursor(request, reader, {"offset": offset + request.limit}) if len(hits) > offset + len(page) else None
+        )
+        results = [_symbol_hit(reader, hit, request) for hit in page]
+        about = None if hits else _nothing_found(context, request)
+        return _answer(index.state(), reader, results, cursor, about, len(hits))
+
+
+def references(context: CallContext, request: SearchRequest) -> SearchResult:
+    """Answer what refers to a symbol; a name with many definitions is answered with the list of them."""
+    index = context.workspace.index
+    with index.facts() as reader:
+        symbols = [hit for hit in _symbols(context, reader, request) if hit.match in {Match.EXACT, Match.FORM}]
+        if any(hit.match is Match.EXACT for hit in symbols):
+            symbols = [hit for hit in symbols if hit.match is Match.EXACT]
+        if not symbols or len(symbols) > MAX_AMBIGUOUS:
+            return _instead_of_references(context, reader, request, symbols)
+        accepts = _path_test(request.scope)
+        after = _reference_place(request, reader)
+        found = _all_references(context, reader, request, symbols, accepts, after)
+        hits = list(itertools.islice(found, request.limit + 1))
+        page = hits[: request.limit]
+        cursor = None
+        if len(hits) > request.limit:
+            group, last = page[-1]
+            cursor = _cursor(request, reader, {"group": group, "path": last.path, "start": last.start})
+        counts = [count_references(reader, symbol) for symbol in symbols]
+        results = [_reference_hit(hit, symbols, group, request) for group, hit in _one_per_line(page)]
+        about = _about(symbols, counts, request)
+        total = sum(counts) if request.certainty == "sure" and not request.scope.paths else None
+        return _answer(index.state(), reader, results, cursor, about, total)
+
+
+def enriched(context: CallContext, request: SearchRequest, result: SearchResult) -> SearchResult:
+    """Say for every hit what it stands in; with `function` or `class` show that text too."""
+    with context.workspace.index.facts() as reader:
+        hits = [_enriched_hit(reader, request.enrichment, hit) for hit in result.results]
+    return result.model_copy(update={"results": hits})
+
+
+def _symbols(context: CallContext, reader: FactReader, request: SearchRequest) -> list[SymbolHit]:
+    aliases = language_aliases()
+    is_reference = request.mode == "references"
+    scope = SymbolScope(
+        kinds=kinds_from(request.scope.kinds),
+        accepts_path=_path_test(request.scope) if not is_reference else lambda _path: True,
+        languages=frozenset(aliases.get(name.lower(), name.lower()) for name in request.scope.languages),
+    )
+    index = context.workspace.index
+    return find_symbols(
+        reader,
+        request.query.strip(),
+        scope,
+        lambda: index.symbol_names(reader),
+        also_parts=request.mode == "symbol",
+    )
+
+
+def _path_test(scope: SearchScope) -> Callable[[str], bool]:
+    matchers = [matcher_for(pattern) for pattern in scope.paths]
+    return (lambda path: any(matches(path) for matches in matchers)) if matchers else (lambda _path: True)
+
+
+def _all_references(
+    context: CallContext,
+    reader: FactReader,
+    request: SearchRequest,
+    symbols: list[SymbolHit],
+    accepts: Callable[[str], bool],
+    after: tuple[int, str, int] | None,
+) -> "itertools.chain[tuple[int, ReferenceHit]]":
+    """Chain the references of each symbol and, when all are asked for, the uses that may be meant."""
+
+    def sure(group: int, symbol: SymbolHit) -> Any:
+        start = after[1:] if after is not None and after[0] == group else None
+        return ((group, hit) for hit in find_references(reader, symbol, accepts, start))
+
+    first = after[0] if after is not None else 0
+    parts = [sure(group, symbol) for group, symbol in enumerate(symbols) if group >= first]
+    if request.certainty == "all":
+        parts.append(_possible(context, reader, symbols, accepts, after))
+    return itertools.chain(*parts)
+
+
+def _possible(
+    context: CallContext,
+    reader: FactReader,
+    symbols: list[SymbolHit],
+    accepts: Callable[[str], bool],
+    after: tuple[int, str, int] | None,
+) -> Any:
+    """Yield the uses of the name that could not be resolved, from the files that hold the word."""
+    group = len(symbols)
+    name = symbols[0].name
+    start = after[1:] if after is not None and after[0] == group else None
+    state = context.workspace.index.state()
+    lines = find_lines(state, TextQuery(name, whole_word=True), None)
+    paths = sorted({hit.path for hit in lines if accepts(hit.path)})
+    yield from ((group, hit) for hit in find_possible_references(reader, name, paths, start))
+
+
+def _instead_of_references(
+    context: CallContext, reader: FactReader, request: SearchRequest, symbols: list[SymbolHit]
+) -> SearchResult:
+    """Answer a question for references that no single definition fits."""
+    state = context.workspace.index.state()
+    if not symbols:
+        near = _symbols(context, reader, request)[: request.limit]
+        results = [_symbol_hit(reader, hit, request) for hit in near]
+        about = _nothing_found(context, request)
+        return _answer(state, reader, results, None, about if not near else f"{about} Near names:", len(near))
+    shown = symbols[: request.limit]
+    results = [_symbol_hit(reader, hit, request) for hit in shown]
+    example = f"{shown[0].file.path}::{shown[0].lexical_path}"
+    about = (
+        f"`{request.query[:60]}` has {len(symbols)} definitions; ask for one of them, as in query={example}"
+        + (f" (the first {len(shown)} are listed)" if len(shown) < len(symbols) else "")
+        + ":"
+    )
+    return _answer(state, reader, results, None, about, len(symbols))
+
+
+def _nothing_found(context: CallContext, request: SearchRequest) -> str:
+    state = context.workspace.index.state()
+    without = sum(file.facts_id is None and file.text_id is not None for file in state.files.values())
+    where = " in this scope" if request.scope.paths or request.scope.languages or request.scope.kinds else ""
+    text = f"No definition of `{request.query[:60]}`{where} in {len(state.files) - without} files with symbols."
+    if without:
+        text += f" {without} more files are known as text only: search without mode."
+    return text
+
+
+def _one_per_line(page: list[tuple[int, ReferenceHit]]) -> list[tuple[int, ReferenceHit]]:
+    """Leave out a second reference on the same line."""
+    seen = set()
+    kept = []
+    for group, hit in page:
+        key = (group, hit.path, hit.line)
+        if key not in seen:
+            seen.add(key)
+            kept.append((group, hit))
+    return kept
+
+
+def _about(symbols: list[SymbolHit], counts: list[int], request: SearchRequest) -> str:
+    lines = [
+        f"{symbol.kind.label} {symbol.lexical_path}, {symbol.file.path}:{symbol.line}: {count} references"
+        for symbol, count in zip(symbols, counts, strict=True)
+    ]
+    if request.certainty == "sure" and any(symbol.kind in _MEMBERS for symbol in symbols):
+        lines.append("Uses on receivers of unknown type are not among them: certainty=all lists those too.")
+    return "\n".join(lines)
+
+
+def _symbol_hit(reader: FactReader, hit: SymbolHit, request: SearchRequest) -> SearchHit:
+    uid = FactQueries(reader).target_uid(hit.file.file_id, hit.number)
+    return SearchHit(
+        path=hit.file.path,
+        line=hit.line,
+        column=hit.column,
+        snippet=None if not request.include_snippets else (hit.documentation[:SNIPPET_CHARACTERS] or None),
+        symbol=_info(hit, uid),
+        score=_SCORES[hit.match],
+        match_type="exact" if hit.match is Match.EXACT else "fuzzy",
+        matched=hit.match.words,
+    )
+
+
+def _info(hit: SymbolHit, uid: str | None) -> SymbolInfo:
+    signature = hit.signature if len(hit.signature) <= MAX_SIGNATURE else hit.signature[: MAX_SIGNATURE - 1] + "…"
+    return SymbolInfo(
+        name=hit.name,
+        kind=hit.kind.label,
+        container=hit.container or None,
+        signature=signature or None,
+        def_uid=uid,
+        end_line=hit.end_line,
+    )
+
+
+def _reference_hit(hit: ReferenceHit, symbols: list[SymbolHit], group: int, request: SearchRequest) -> SearchHit:
+    symbol = symbols[group] if len(symbols) > 1 and group < len(symbols) else None
+    snippet = hit.snippet.strip()
+    if len(snippet) > SNIPPET_CHARACTERS:
+        start = max(0, hit.column - 40)
+        snippet = hit.snippet[start : start + SNIPPET_CHARACTERS].strip()
+    tier = Tier(hit.tier).name
+    return SearchHit(
+        path=hit.path,
+        line=hit.line,
+        column=hit.column,
+        snippet=snippet if request.include_snippets else None,
+        symbol=SymbolInfo(name=symbol.name, kind=symbol.kind.label, container=symbol.container or None)
+        if symbol is not None
+        else None,
+        score=1.0 if tier != "ANCHORED" else 0.5,
+        match_type="exact" if tier != "ANCHORED" else "fuzzy",
+        tier=tier,
+    )
+
+
+def _enriched_hit(reader: FactReader, enrichment: str, hit: SearchHit) -> SearchHit:
+    file = reader.file_at(hit.path)
+    if file is None or file.facts_id is None:
+        return hit
+    outline = reader.outline(file.facts_id)
+    number = innermost(outline, hit.line)
+    wanted = _HAS_BODY if enrichment == "function" else {DefinitionKind.CLASS} if enrichment == "class" else None
+    if wanted is not None:
+        around = [
+            (first, one)
+            for one, (first, _name, _column, last) in enumerate(outline.lines)
+            if first <= hit.line <= last and outline.definition(one).kind in wanted and last > first
+        ]
+        number = max(around)[1] if around else number
+    symbol = symbol_at(reader, file.file_id, number) if number is not None else None
+    if symbol is None:
+        return hit
+    info = _info(symbol, None)
+    if enrichment == "minimal":
+        info = info.model_copy(update={"signature": None, "end_line": None})
+    if enrichment in _MAX_SOURCE_LINES:
+        lines = (
+            reader.text(file)
+            .decode("utf-8", "replace")
+            .split("\n")[outline.lines[symbol.number][0] - 1 : symbol.end_line]
+        )
+        cut = _MAX_SOURCE_LINES[enrichment]
+        shown = lines[:cut] + ([f"… {len(lines) - cut} more lines"] if len(lines) > cut else [])
+        info = info.model_copy(update={"source": "\n".join(shown)})
+    if hit.symbol is not None and hit.matched is not None:
+        info = hit.symbol.model_copy(update={"source": info.source})
+    return hit.model_copy(update={"symbol": info})
+
+
+def _offset(request: SearchRequest, reader: FactReader) -> int:
+    state = _cursor_state(request, reader)
+    return int(state["offset"]) if state is not None else 0
+
+
+def _reference_place(request: SearchRequest, reader: FactReader) -> tuple[int, str, int] | None:
+    state = _cursor_state(request, reader)
+    return (int(state["group"]), str(state["path"]), int(state["start"])) if state is not None else None
+
+
+def _cursor_state(request: SearchRequest, reader: FactReader) -> dict[str, Any] | None:
+    if request.cursor is None:
+        return None
+    state = read_cursor(NAME, request.cursor)
+    if state.get("question") != question_of(request):
+        raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to another query.")
+    if state.get("epoch") != reader.epoch:
+        hint = "Ask again without the cursor; the answer is then of the files as they are."
+        raise CodePlaneError("CURSOR_EXPIRED", "The files changed since the first page.", hint=hint)
+    return state
+
+
+def _cursor(request: SearchRequest, reader: FactReader, place: dict[str, Any]) -> str:
+    return make_cursor(NAME, {"epoch": reader.epoch, "question": question_of(request), **place})
+
+
+def _answer(
+    state: IndexState,
+    reader: FactReader,
+    results: list[SearchHit],
+    cursor: str | None,
+    about: str | None,
+    total: int | None,
+) -> SearchResult:
+    problems: dict[str, int] = {}
+    if not results:
+        rows = reader.connection.execute(
+            "SELECT facts.problem, count(*) FROM files JOIN facts USING (facts_id) WHERE facts.problem <> '' GROUP BY 1"
+        )
+        problems = {f"no symbols: {row[0]}": row[1] for row in rows}
+    return SearchResult(
+        results=results,
+        pagination=Pagination(next_cursor=cursor, total_estimate=total),
+        query_time_ms=0,
+        epoch=reader.epoch,
+        about=about,
+        files_searched=sum(file.facts_id is not None for file in state.files.values()),
+        not_searched=dict(sorted(problems.items())),
+    )
