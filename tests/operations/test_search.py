@@ -83,11 +83,6 @@ def test_an_empty_answer_says_what_was_searched_and_what_not(door: Door) -> None
     assert answer.text() == "No line in 4 files.\nnot searched: 1 binary"
 
 
-@pytest.mark.parametrize("mode", ["symbol", "references", "definitions"])
-def test_modes_that_need_symbols_say_that_they_are_not_available_yet(door: Door, mode: str) -> None:
-    assert error_of(call(door, "search", {"query": "x", "mode": mode})) == "NOT_AVAILABLE_YET"
-
-
 def test_the_answer_carries_the_epoch_of_the_index(door: Door) -> None:
     assert call(door, "search", {"query": "x"}).meta.index_epoch == 1
 
@@ -99,6 +94,6 @@ def test_secrets_are_not_found(door: Door) -> None:
     assert "left out by .env" in result_of(answer)["not_searched"]
 
 
-@pytest.mark.parametrize("arguments", [{"scope": {"kinds": ["class"]}}, {"enrichment": "function"}])
-def test_what_needs_symbols_is_said_to_be_unused(door: Door, arguments: dict[str, object]) -> None:
-    assert "were not used" in call(door, "search", {"query": "line_1 ", **arguments}).meta.warnings[0]
+def test_kinds_of_symbols_say_nothing_about_lines(door: Door) -> None:
+    answer = call(door, "search", {"query": "line_1 ", "scope": {"kinds": ["class"]}})
+    assert "was not used" in answer.meta.warnings[0]

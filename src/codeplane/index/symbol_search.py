@@ -228,9 +228,18 @@ def _named(
             if (how in {Match.EXACT, Match.FORM}) is not (match is Match.EXACT):
                 continue
         hit = _hit(file, reader.outline(file.facts_id), row[1], how)
-        if len(parts) == 1 or _is_inside(hit, parts):
+        if len(parts) == 1 or _is_inside(hit, parts, folded):
             hits.append(hit)
-    return hits
+    return _nearest_containers(hits, parts, path)
+
+
+def _nearest_containers(hits: list[SymbolHit], parts: list[str], path: str) -> list[SymbolHit]:
+    """Keep the hits whose containers are written as asked, if there are any; after `path::` the whole path counts."""
+    if path:
+        whole = [hit for hit in hits if hit.lexical_path == ".".join(parts)]
+    else:
+        whole = [hit for hit in hits if len(parts) > 1 and _is_inside(hit, parts, str)]
+    return whole or hits
 
 
 def _rows(reader: FactReader, keys: list[str]) -> Iterator[tuple[int, int, int, str]]:
@@ -275,14 +284,11 @@ def _near(key: str, names: str) -> list[str]:
     return sorted({found.group() for found in expression.finditer(names)})
 
 
-def _is_inside(hit: SymbolHit, parts: list[str]) -> bool:
+def _is_inside(hit: SymbolHit, parts: list[str], spelled: Callable[[str], str]) -> bool:
     """Tell whether the parts before the name are the end of its path, module and file included."""
-    whole = [
-        *re.split(r"[./]", qualifier(hit.file.modules, hit.file.path)),
-        *hit.lexical_path.split("."),
-    ]
-    wanted = [folded(part) for part in parts[:-1]]
-    return [folded(part) for part in whole[:-1]][-len(wanted) :] == wanted
+    whole = [*re.split(r"[./]", qualifier(hit.file.modules, hit.file.path)), *hit.lexical_path.split(".")]
+    wanted = [spelled(part) for part in parts[:-1]]
+    return [spelled(part) for part in whole[:-1]][-len(wanted) :] == wanted
 
 
 def _accepts(scope: SymbolScope, file: FactFile, kind: DefinitionKind) -> bool:

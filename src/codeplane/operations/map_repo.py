@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.index_store import IndexedFile
@@ -54,7 +54,11 @@ class DirectoryNode(Result):
     name: str
     path: str
     is_dir: bool
-    children: list["DirectoryNode"] | None = None
+    # A schema that contains itself would need references, which not every client follows.
+    children: Annotated[
+        list["DirectoryNode"] | None,
+        WithJsonSchema({"type": ["array", "null"], "items": {"type": "object"}, "description": "The same, nested."}),
+    ] = None
     file_count: int | None = None
     line_count: int | None = None
 

@@ -61,6 +61,8 @@ def _shorten(node: Any, definitions: dict[str, Any]) -> Any:
         target.pop("description", None)
         return _shorten({**target, **{key: value for key, value in node.items() if key != "$ref"}}, definitions)
     node = _without_null(node)
+    if "$ref" in node:
+        return _shorten(node, definitions)
     return {
         key: {name: _shorten(value, definitions) for name, value in item.items()}
         if key == "properties"
