@@ -155,7 +155,7 @@ class IndexStore:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        self.directory = directory
         self.healed = ""
         self._open_both()
 
@@ -179,7 +179,7 @@ class IndexStore:
             drawn = f"text-{RandomIds().new('p')[2:12]}.pack"
             connection.execute("INSERT OR IGNORE INTO meta VALUES ('pack', ?)", (drawn,))
             name = connection.execute("SELECT value FROM meta WHERE key = 'pack'").fetchone()[0]
-        return TextPack(self._directory / str(name))
+        return TextPack(self.directory / str(name))
 
     def reopen(self) -> None:
         """Use the files that are there now, after another process removed or replaced them."""
@@ -188,12 +188,12 @@ class IndexStore:
 
     def _open(self) -> Database:
         try:
-            return Database(self._directory / "index.db", INDEX_SCHEMA, durable=False)
+            return Database(self.directory / "index.db", INDEX_SCHEMA, durable=False)
         except CodePlaneError as error:
             if error.code not in {"STORE_CORRUPT", "MIGRATION_FAILED", "QUERY_FAILED"}:
                 raise
             self._remove(f"index.db could not be read ({error.code})")
-            return Database(self._directory / "index.db", INDEX_SCHEMA, durable=False)
+            return Database(self.directory / "index.db", INDEX_SCHEMA, durable=False)
 
     def start_over(self, reason: str) -> None:
         """Throw the index away and begin with an empty one, whose epochs go on above the old."""
@@ -205,7 +205,7 @@ class IndexStore:
             epoch = self.epoch()
         self.database.close()
         self._remove(reason)
-        self.database = Database(self._directory / "index.db", INDEX_SCHEMA, durable=False)
+        self.database = Database(self.directory / "index.db", INDEX_SCHEMA, durable=False)
         self.pack = self._pack()
         self.set_meta({"epoch": str(epoch)})
 
@@ -213,8 +213,8 @@ class IndexStore:
         self.healed = f"The index was built again: {reason}."
         _log.warning("the index is built again", extra=fields(reason=reason))
         for name in ("index.db", "index.db-wal", "index.db-shm"):
-            (self._directory / name).unlink(missing_ok=True)
-        for pack in self._directory.glob("text-*.pack"):
+            (self.directory / name).unlink(missing_ok=True)
+        for pack in self.directory.glob("text-*.pack"):
             pack.unlink(missing_ok=True)
 
     def _pack_is_short(self) -> bool:

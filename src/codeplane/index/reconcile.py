@@ -7,14 +7,16 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.discovery import LeftOut
+from codeplane.index.facts.columns import decode_columns
 from codeplane.index.file_order import file_rank
 from codeplane.index.index_store import IndexedFile, IndexedText, IndexStore, write_meta
+from codeplane.index.lexical_index import LexicalDocument, LexicalIndex
 from codeplane.index.sweep import FileStamp, Sweep, Sweeper
 from codeplane.index.text_pack import TextPack
 from codeplane.index.update import IndexUpdate, Progress, UpdateInput
@@ -73,6 +75,7 @@ class Reconciler:
         self._now_ns = now_ns
         self._holds_tracked = holds_tracked
         self.listeners: list[Progress] = []
+        self.lexical = LexicalIndex(store.directory / "tantivy")
         self._running = threading.Lock()
         self._turn = threading.Condition()
         self._started = 0
@@ -106,6 +109,27 @@ class Reconciler:
                 with self._turn:
                     self._finished = number
             return self._last
+
+    def ranked(self) -> LexicalIndex:
+        """Return the ranked text index, built anew when it is not of the published epoch."""
+        state = self.state
+        if state is not None:
+            self.lexical.ensure(state.epoch, lambda: self._documents(state.files.values()))
+        return self.lexical
+
+    def _documents(self, files: Iterable[IndexedFile]) -> Iterator[LexicalDocument]:
+        """Yield files as the ranked index takes them."""
+        with self.store.database.read() as connection, self.store.pack.mapped(self.store.pack_size()) as view:
+            for file in sorted(files, key=lambda one: one.path):
+                if file.text_id is None:
+                    continue
+                row = connection.execute(
+                    "SELECT offset, length, columns FROM texts LEFT JOIN facts ON facts_id = ? WHERE texts.text_id = ?",
+                    (file.facts_id, file.text_id),
+                ).fetchone()
+                text = view[row[0] : row[0] + row[1]].decode("utf-8", "replace")
+                names = tuple(decode_columns(row[2]).names) if row[2] is not None else ()
+                yield LexicalDocument(file.file_id, file.unit_id, file.path, file.language, text, names)
 
     def _progress(self, n_done: int, n_all: int) -> None:
         for listener in self.listeners:
@@ -197,6 +221,14 @@ class Reconciler:
             pack_size=self.store.pack_size(),
             in_order=tuple(sorted(files.values(), key=_rank)),
         )
+        if result.epoch != epoch:
+            changed = [files[path] for path in {*result.added, *result.changed, *result.moved} if path in files]
+            self.lexical.bring_to(
+                result.epoch,
+                result.removed,
+                self._documents(changed),
+                lambda: self._documents(files.values()),
+            )
         renamed = _renames(known, files, list(result.removed), list(result.added))
         return result.epoch, result.added, result.changed, result.removed, renamed
 

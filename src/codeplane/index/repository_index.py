@@ -9,6 +9,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.reader import FactCache, FactReader, reading
 from codeplane.index.ignore_rules import IgnoreRules
 from codeplane.index.index_store import IndexStore
+from codeplane.index.lexical_index import LexicalHit
 from codeplane.index.reconcile import IndexState, Reconciler, ReconcileReport
 from codeplane.index.sweep import Sweeper
 
@@ -69,6 +70,13 @@ class RepositoryIndex:
         """Give a reader of the facts of one epoch."""
         with reading(self.store, self._facts) as reader:
             yield reader
+
+    def lexical_search(
+        self, query: str, limit: int, unit_id: int | None = None, language: str | None = None
+    ) -> list[LexicalHit]:
+        """Return the files that fit a query best (§7.2); `limit` is a hard cap."""
+        self.state()
+        return self._reconciler.ranked().lexical_search(query, limit, unit_id, language)
 
     def symbol_names(self, reader: FactReader) -> str:
         """Return the folded names of all definitions, one per line."""

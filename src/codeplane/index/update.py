@@ -43,12 +43,13 @@ class UpdateInput:
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
-    """What one update found to differ, and the epoch it makes."""
+    """What one update found to differ, and the epoch it makes; `moved` are files that another unit owns now."""
 
     epoch: int
     added: tuple[str, ...]
     changed: tuple[str, ...]
     removed: tuple[str, ...]
+    moved: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -91,11 +92,12 @@ class IndexUpdate:
         gone_ids = [(given.known[path].file_id,) for path in removed]
         self._forget(gone_ids)
         self._write_files(readings, given.known, epoch)
+        moved: frozenset[str] = frozenset()
         if is_new:
             changes = FileChanges(given.known, frozenset(added), frozenset(changed), frozenset(removed))
             structure = StructureUpdate(self._connection, self._text_of_path, given.holds_tracked)
-            structure.run(changes, epoch)
-        return UpdateResult(epoch, tuple(added), tuple(changed), tuple(removed))
+            moved = structure.run(changes, epoch)
+        return UpdateResult(epoch, tuple(added), tuple(changed), tuple(removed), moved)
 
     def _forget(self, file_ids: list[tuple[int]]) -> None:
         self._connection.executemany("DELETE FROM files WHERE file_id = ?", file_ids)

@@ -1,6 +1,7 @@
 """`search`: find lines of text, definitions and references in the indexed files."""
 
 import itertools
+import re
 from typing import Any
 
 from codeplane.core.errors import CodePlaneError
@@ -13,6 +14,9 @@ from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.models import Pagination
 from codeplane.operations.operation import CallContext, Example, Operation, no_effects
 from codeplane.operations.search_models import NAME, SearchHit, SearchRequest, SearchResult, SymbolInfo, question_of
+
+# How many files are ranked before the scope narrows them.
+_RANKED = 200
 
 
 def _handle(context: CallContext, request: SearchRequest) -> SearchResult:
@@ -42,7 +46,37 @@ def _lexical(context: CallContext, request: SearchRequest) -> SearchResult:
     if epoch is not None and state.epoch != index.state().epoch:
         context.warnings.append(f"this page is of epoch {epoch}; the files have changed since")
     hits = list(itertools.islice(find_lines(state, query, after), request.limit + 1))
+    if not hits and after is None and not request.regex and len(request.query.split()) > 1:
+        return _ranked(context, state, query, request)
     return _result(state, query, request, hits)
+
+
+def _ranked(context: CallContext, state: IndexState, query: TextQuery, request: SearchRequest) -> SearchResult:
+    """Answer a text that stands nowhere as written with the files that hold all its words."""
+    result = _result(state, query, request, [])
+    in_scope = {file.path for file in ordered_files(state, query)}
+    ranked = context.workspace.index.lexical_search(request.query, _RANKED)
+    found = []
+    for hit in ranked:
+        if hit.path in in_scope and len(found) < request.limit:
+            words = TextQuery(_any_word(request.query), is_regex=True, ignore_case=True, paths=(_escaped(hit.path),))
+            line = next(find_lines(state, words, None), None)
+            if line is not None:
+                found.append(_hit(line, with_snippet=request.include_snippets))
+    if not found:
+        return result
+    hits = [hit.model_copy(update={"score": 0.5, "match_type": "fuzzy"}) for hit in found]
+    about = "No line holds this text as written; files that hold all its words, the best first:"
+    return result.model_copy(update={"results": hits, "about": about})
+
+
+def _any_word(query: str) -> str:
+    return "|".join(re.escape(word) for word in sorted(set(query.replace('"', " ").split()), key=len, reverse=True))
+
+
+def _escaped(path: str) -> str:
+    """Return a glob that fits one path only."""
+    return "/" + re.sub(r"([\\*?\[\]!#])", r"\\\1", path)
 
 
 def _query(request: SearchRequest) -> TextQuery:
