@@ -102,8 +102,10 @@ INDEX_SCHEMA = Schema(
         ) WITHOUT ROWID;
         CREATE INDEX asked_by_file ON asked (file_id);
         CREATE TABLE located (
-            file_id INTEGER NOT NULL, source TEXT NOT NULL, module TEXT, PRIMARY KEY (file_id, source)
+            file_id INTEGER NOT NULL, source TEXT NOT NULL, module TEXT, name TEXT NOT NULL,
+            PRIMARY KEY (file_id, source)
         ) WITHOUT ROWID;
+        CREATE INDEX located_by_name ON located (name);
         CREATE TABLE snapshots (
             epoch INTEGER NOT NULL, path TEXT NOT NULL, facts_id INTEGER, PRIMARY KEY (epoch, path)
         ) WITHOUT ROWID;

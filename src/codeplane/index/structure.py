@@ -88,7 +88,7 @@ class StructureUpdate:
         }
         self._write_definitions(files, roots, changes.added | changes.changed | reidentified, epoch)
         for family, links in linkers:
-            links.update(self._link_changes(family, changes, reidentified))
+            links.update(self._link_changes(family, changes, reidentified, modules))
         self._write_unlinked_imports(files, modules, changes.added | changes.changed)
         self._take_snapshot(files, changes, epoch)
         return frozenset(
@@ -99,7 +99,7 @@ class StructureUpdate:
         self, files: Mapping[str, _File], linked: Mapping[str, str], paths: Iterable[str]
     ) -> None:
         """Keep what the files of languages that are not linked import, so that it can be listed."""
-        rows: list[tuple[int, str, None]] = []
+        rows: list[tuple[int, str, None, str]] = []
         file_ids = []
         for path in paths:
             one = files.get(path)
@@ -107,9 +107,9 @@ class StructureUpdate:
                 continue
             file_ids.append((one.file_id,))
             sources = {row[1] for row in self._outlines.outline(one.facts_id).import_rows}
-            rows.extend((one.file_id, source, None) for source in sources)
+            rows.extend((one.file_id, source, None, source) for source in sources)
         self._connection.executemany("DELETE FROM located WHERE file_id = ?", file_ids)
-        self._connection.executemany("INSERT INTO located VALUES (?, ?, ?)", rows)
+        self._connection.executemany("INSERT INTO located VALUES (?, ?, ?, ?)", rows)
 
     def _may_move_units(self, changed: Iterable[str]) -> bool:
         row = self._connection.execute("SELECT value FROM meta WHERE key = 'probed'").fetchone()
@@ -223,7 +223,9 @@ class StructureUpdate:
                 pairs.append((old[0], fresh[0], epoch))
         self._connection.executemany("INSERT OR IGNORE INTO successors VALUES (?, ?, ?)", pairs)
 
-    def _link_changes(self, family: _Family, changes: FileChanges, reidentified: set[str]) -> LinkChanges:
+    def _link_changes(
+        self, family: _Family, changes: FileChanges, reidentified: set[str], modules: Mapping[str, str]
+    ) -> LinkChanges:
         members = family.files
         before = {path: one for path, one in changes.known.items() if one.module and _rules_of(one) == family.rules}
         gone = before.keys() - members.keys()
@@ -242,7 +244,7 @@ class StructureUpdate:
                 module
                 for path in offers_other | gone
                 for text in (
-                    members[path].modules if path in members else "",
+                    modules.get(path, ""),
                     before[path].module if path in before else "",
                 )
                 for module in text.split("\n")
@@ -284,10 +286,6 @@ def qualifier(modules: str, path: str) -> str:
 def definition_uid(home: str, identity: str) -> bytes:
     """Return the identity of a definition: a hash of its context, module, path, signature and place among equals."""
     return hashlib.sha256((home + identity).encode("utf-8", "surrogatepass")).digest()[:_UID_BYTES]
-
-
-def _modules_in(files: Mapping[str, _File], path: str) -> str:
-    return files[path].modules if path in files else ""
 
 
 def _rules_of(file: IndexedFile) -> LinkingRules | None:

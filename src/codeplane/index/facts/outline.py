@@ -20,7 +20,7 @@ from codeplane.languages.facts import (
     Import,
 )
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 _LEVEL: Final = 1
 
 

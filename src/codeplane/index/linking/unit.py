@@ -40,6 +40,11 @@ class LinkUnit:
             for module in modules:
                 self._by_module.setdefault(module, []).append(file_id)
 
+    def name_of(self, module: str) -> str:
+        """Return the name that a module's definitions begin with; for one without files its place in dots."""
+        files = self.files_of(module)
+        return self.files[files[0]].modules[0] if files else module.strip("/").replace("/", ".")
+
     def files_of(self, module: str) -> list[int]:
         """Return the files that provide a module."""
         return self._by_module.get(module, [])

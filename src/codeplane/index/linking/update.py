@@ -141,7 +141,7 @@ class _LinkWriter:
         self._resolutions: list[tuple[int, bytes]] = []
         self._links: list[tuple[int, int, int, int]] = []
         self._asked: list[tuple[str, int]] = []
-        self._located: list[tuple[int, str, str | None]] = []
+        self._located: list[tuple[int, str, str | None, str]] = []
 
     def add(self, file_id: int, unit: LinkUnit, resolver: Resolver) -> None:
         """Link one file."""
@@ -161,7 +161,9 @@ class _LinkWriter:
         asked: set[str] = set().union(*{meaning.asked for meaning in meanings})
         self._asked.extend((module, file_id) for module in asked)
         sources = {row[1] for row in outline.import_rows}
-        self._located.extend((file_id, source, resolver.located(path, source)) for source in sources)
+        for source in sources:
+            module = resolver.located(path, source)
+            self._located.append((file_id, source, module, unit.name_of(module) if module is not None else source))
 
     def write(self) -> None:
         """Replace the rows of the files that were added."""
@@ -171,7 +173,7 @@ class _LinkWriter:
         run("INSERT INTO links VALUES (?, ?, ?, ?)", sorted(self._links))
         run("INSERT INTO asked VALUES (?, ?)", sorted(self._asked))
         located = sorted(self._located, key=_place_of_import)
-        run("INSERT INTO located VALUES (?, ?, ?)", located)
+        run("INSERT INTO located VALUES (?, ?, ?, ?)", located)
 
 
 def forget_links(connection: sqlite3.Connection, file_ids: Iterable[tuple[int]]) -> None:
@@ -213,7 +215,7 @@ def _targets(file_id: int, meanings: list[Meaning]) -> tuple[list[Target], "arra
     return targets, numbers
 
 
-def _place_of_import(row: tuple[int, str, str | None]) -> tuple[int, str]:
+def _place_of_import(row: tuple[int, str, str | None, str]) -> tuple[int, str]:
     return row[0], row[1]
 
 

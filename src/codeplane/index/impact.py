@@ -1,0 +1,220 @@
+"""Which tests a change may affect, read from the imports and links of the index (§11.9).
+
+Every match says how sure it is, and the answer as a whole says whether anything could have been missed; nothing is
+widened by guessing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from codeplane.index.facts.reader import FactReader
+from codeplane.index.repository_map import is_test_file
+from codeplane.index.structure import qualifier
+from codeplane.languages.catalog import load_language
+
+COMPLETE = "complete"
+PARTIAL = "partial"
+HIGH = "high"
+LOW = "low"
+_BY_NAME_OF_MODULE = "python"
+_DYNAMIC_IMPORTS = frozenset({"import_module", "__import__"})
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedTest:
+    """A test file that a change may affect, and why."""
+
+    path: str
+    confidence: str
+    reason: str
+    modules: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedTests:
+    """The tests a change may affect; `partial` when a file has no module or a test imports by a computed name."""
+
+    confidence: str
+    matches: tuple[MatchedTest, ...]
+    changed_modules: tuple[str, ...]
+    unresolved_files: tuple[str, ...]
+    computed_imports: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedSources:
+    """What tests import from the repository."""
+
+    confidence: str
+    source_modules: tuple[str, ...]
+    source_files: tuple[str, ...]
+    source_dirs: tuple[str, ...]
+
+
+def path_to_module(reader: FactReader, path: str) -> str | None:
+    """Return the name of the module that a file is, None when it is none or not linked."""
+    file = reader.file_at(path)
+    return qualifier(file.modules, "") or None if file is not None else None
+
+
+def affected_tests(reader: FactReader, changed_files: Iterable[str]) -> AffectedTests:
+    """Return the test files that import, or by their names use, what changed."""
+    changed = sorted(set(changed_files))
+    modules = {path: path_to_module(reader, path) for path in changed}
+    unresolved = tuple(path for path, module in modules.items() if module is None)
+    names = {module for module in modules.values() if module is not None}
+    tests = _test_files(reader)
+    found: dict[str, MatchedTest] = {}
+    _add_links(reader, found, [path for path in changed if modules[path] is not None], tests)
+    _add_imports(reader, found, names, tests)
+    for path in changed:
+        if path in tests:
+            found[path] = MatchedTest(path, HIGH, "it changed itself", ())
+    computed = _computed_imports(reader, tests) if changed else ()
+    confidence = PARTIAL if unresolved or computed else COMPLETE
+    return AffectedTests(
+        confidence, tuple(found[path] for path in sorted(found)), tuple(sorted(names)), unresolved, computed
+    )
+
+
+def imported_sources(reader: FactReader, test_files: Iterable[str]) -> ImportedSources:
+    """Return the modules, files and directories of the repository that tests import, tests themselves left out."""
+    wanted = sorted(set(test_files))
+    tests = _test_files(reader)
+    files: dict[str, str] = {}
+    for chunk in _chunks(wanted):
+        marks = ", ".join("?" * len(chunk))
+        rows = reader.connection.execute(
+            "SELECT DISTINCT source.path, source.module FROM located JOIN files AS test USING (file_id)"  # noqa: S608
+            " JOIN files AS source"
+            " ON source.module = located.name OR source.module LIKE located.name || char(10) || '%'"
+            f" WHERE test.path IN ({marks}) AND located.module IS NOT NULL",
+            chunk,
+        )
+        files.update((path, qualifier(module, path)) for path, module in rows if path not in tests)
+    computed = _computed_imports(reader, {path: tests[path] for path in wanted if path in tests})
+    return ImportedSources(
+        PARTIAL if computed or any(path not in tests for path in wanted) else COMPLETE,
+        tuple(sorted(set(files.values()))),
+        tuple(sorted(files)),
+        tuple(sorted({path.rpartition("/")[0] or "." for path in files})),
+    )
+
+
+def uncovered_modules(reader: FactReader) -> tuple[str, ...]:
+    """Return the source modules that no test imports, by name or by a parent or child of it."""
+    tests = _test_files(reader)
+    imported: set[str] = set()
+    for chunk in _chunks(list(tests.values())):
+        marks = ", ".join("?" * len(chunk))
+        rows = reader.connection.execute(f"SELECT DISTINCT name FROM located WHERE file_id IN ({marks})", chunk)  # noqa: S608
+        imported.update(row[0] for row in rows)
+    used = _files_used_by(reader, tests)
+    found = []
+    for file_id, path, modules in reader.connection.execute(
+        "SELECT file_id, path, module FROM files WHERE module <> ''"
+    ):
+        name = qualifier(modules, path)
+        if path not in tests and file_id not in used and not _touches(name, imported):
+            found.append(name)
+    return tuple(sorted(found))
+
+
+def _add_links(reader: FactReader, found: dict[str, MatchedTest], changed: list[str], tests: dict[str, int]) -> None:
+    """Add the tests that use definitions of the changed files."""
+    for path in changed:
+        file = reader.file_at(path)
+        if file is None:
+            continue
+        rows = reader.connection.execute(
+            "SELECT path, sum(uses) FROM links JOIN files USING (file_id) WHERE target_file = ? GROUP BY 1",
+            (file.file_id,),
+        )
+        for test, uses in rows:
+            if test in tests and test != path:
+                reason = f"uses what {path} defines ({uses} references)"
+                found.setdefault(test, MatchedTest(test, HIGH, reason, (qualifier(file.modules, path),)))
+
+
+def _add_imports(reader: FactReader, found: dict[str, MatchedTest], names: set[str], tests: dict[str, int]) -> None:
+    """Add the tests that import a changed module, a parent of it, or something inside it."""
+    parents = {parent for name in names for parent in _parents(name)} - names
+    for test, imported in _imports_of_tests(reader, tests, names, parents):
+        if imported in names:
+            match = MatchedTest(test, HIGH, f"imports {imported}", (imported,))
+        elif imported in parents:
+            below = tuple(sorted(name for name in names if name.startswith(f"{imported}.")))
+            match = MatchedTest(test, LOW, f"imports {imported}, which holds {', '.join(below[:3])}", below)
+        else:
+            above = tuple(sorted(name for name in names if imported.startswith(f"{name}.")))
+            match = MatchedTest(test, LOW, f"imports {imported}, a part of {', '.join(above[:3])}", above)
+        known = found.get(test)
+        if known is None or (known.confidence == LOW and match.confidence == HIGH):
+            found[test] = match
+
+
+def _imports_of_tests(
+    reader: FactReader, tests: dict[str, int], names: set[str], parents: set[str]
+) -> list[tuple[str, str]]:
+    if not names or not tests:
+        return []
+    exact = sorted(names | parents)
+    conditions = [f"name IN ({', '.join('?' * len(exact))})", *["name LIKE ? ESCAPE '\\'" for _ in names]]
+    children = [_escaped(name) + ".%" for name in sorted(names)]
+    found: list[tuple[str, str]] = []
+    for chunk in _chunks(list(tests.values())):
+        rows = reader.connection.execute(
+            "SELECT path, name FROM located JOIN files USING (file_id)"  # noqa: S608 - marks only
+            f" WHERE file_id IN ({', '.join('?' * len(chunk))}) AND ({' OR '.join(conditions)}) ORDER BY path, name",
+            (*chunk, *exact, *children),
+        )
+        found.extend((row[0], row[1]) for row in rows)
+    return found
+
+
+def _test_files(reader: FactReader) -> dict[str, int]:
+    rows = reader.connection.execute("SELECT path, file_id FROM files WHERE facts_id IS NOT NULL ORDER BY path")
+    return {path: file_id for path, file_id in rows if is_test_file(path)}
+
+
+def _files_used_by(reader: FactReader, tests: dict[str, int]) -> set[int]:
+    used: set[int] = set()
+    for chunk in _chunks(list(tests.values())):
+        marks = ", ".join("?" * len(chunk))
+        rows = reader.connection.execute(f"SELECT DISTINCT target_file FROM links WHERE file_id IN ({marks})", chunk)  # noqa: S608
+        used.update(row[0] for row in rows)
+    return used
+
+
+def _computed_imports(reader: FactReader, tests: dict[str, int]) -> tuple[str, ...]:
+    """Return the tests that import by a name the syntax does not show."""
+    found = []
+    for path in tests:
+        file = reader.file_at(path)
+        if file is None or file.facts_id is None or load_language(file.language) is None:
+            continue
+        rows = reader.outline(file.facts_id).dynamic_rows
+        if any(row[0] in _DYNAMIC_IMPORTS and row[4] for row in rows):
+            found.append(path)
+    return tuple(found)
+
+
+def _parents(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[:i]) for i in range(1, len(parts))]
+
+
+def _touches(name: str, imported: set[str]) -> bool:
+    if name in imported or any(parent in imported for parent in _parents(name)):
+        return True
+    return any(other.startswith(f"{name}.") for other in imported)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _chunks(items: list[str] | list[int], size: int = 400) -> Iterable[tuple[str | int, ...]]:
+    """Yield the items in groups that a query can take."""
+    for start in range(0, len(items), size):
+        yield tuple(items[start : start + size])
