@@ -10,6 +10,7 @@ camel-case parts. Tokenizers by regular expression took ten times as long.
 import re
 import shutil
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -121,7 +122,14 @@ class LexicalIndex:
     def size_bytes(self) -> int:
         """Return how much of the disk the current generation takes."""
         directory = self._generation()
-        return sum(file.stat().st_size for file in directory.iterdir()) if directory is not None else 0
+        if directory is None:
+            return 0
+        total = 0
+        for file in directory.iterdir():
+            # A merge may remove a file between the listing and the look at it.
+            with suppress(OSError):
+                total += file.stat().st_size
+        return total
 
     @staticmethod
     def _part(schema: tantivy.Schema, text: str) -> tantivy.Query | None:

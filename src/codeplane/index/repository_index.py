@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
@@ -12,8 +13,21 @@ from codeplane.index.index_store import IndexStore
 from codeplane.index.lexical_index import LexicalHit
 from codeplane.index.reconcile import IndexState, Reconciler, ReconcileReport
 from codeplane.index.sweep import Sweeper
+from codeplane.index.update import Progress
 
 _KEPT_EPOCHS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCounts:
+    """How much an index holds."""
+
+    files: int
+    without_text: int
+    with_symbols: int
+    definitions: int
+    linked_references: int
+    size_bytes: int
 
 
 class RepositoryIndex:
@@ -35,13 +49,28 @@ class RepositoryIndex:
         self._reconciler = Reconciler(root, self.store, Sweeper(root, rules, deciders), now_ns, holds_tracked)
         self._states: OrderedDict[int, IndexState] = OrderedDict()
         self.last_report: ReconcileReport | None = None
+        self.n_refreshes = 0
+        self.n_updates = 0
+        self.refresh_seconds = 0.0
         self._facts = FactCache()
         self._names = (-1, "")
+
+    @contextmanager
+    def listening(self, listener: Progress) -> Iterator[None]:
+        """Tell a listener how far updates are, as long as this lasts."""
+        self._reconciler.listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._reconciler.listeners.remove(listener)
 
     def refresh(self) -> ReconcileReport:
         """Bring the index up to date with the files."""
         report = self._reconciler.ensure_fresh()
         self.last_report = report
+        self.n_refreshes += 1
+        self.n_updates += not report.is_unchanged
+        self.refresh_seconds += report.total_ms / 1000
         state = self._reconciler.state
         if state is not None:
             self._states[state.epoch] = state
@@ -84,6 +113,18 @@ class RepositoryIndex:
             rows = reader.connection.execute("SELECT DISTINCT folded FROM definitions ORDER BY folded")
             self._names = (reader.epoch, "\n".join(row[0] for row in rows))
         return self._names[1]
+
+    def counts(self) -> IndexCounts:
+        """Return how much the published epoch holds."""
+        with self.store.database.read() as connection:
+            one = connection.execute(
+                "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM files WHERE problem <> ''),"
+                " (SELECT count(*) FROM files WHERE facts_id IS NOT NULL), (SELECT count(*) FROM definitions),"
+                " (SELECT coalesce(sum(uses), 0) FROM links)"
+            ).fetchone()
+        database = self.store.directory / "index.db"
+        size = sum(path.stat().st_size for path in (database, self.store.pack.path) if path.exists())
+        return IndexCounts(one[0], one[1], one[2], one[3], one[4], size + self._reconciler.lexical.size_bytes())
 
     def close(self) -> None:
         """Close the files."""

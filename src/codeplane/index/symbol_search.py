@@ -10,7 +10,7 @@ import re2
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.file_view import FileView
-from codeplane.index.facts.outline import Outline
+from codeplane.index.facts.outline import Op, Outline
 from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactFile, FactReader
 from codeplane.index.file_order import file_rank
@@ -52,9 +52,10 @@ class Match(IntEnum):
 
     EXACT = 0
     FORM = 1
-    PREFIX = 2
-    PART = 3
-    TYPO = 4
+    INHERITED = 2
+    PREFIX = 3
+    PART = 4
+    TYPO = 5
 
     @property
     def words(self) -> str:
@@ -62,6 +63,7 @@ class Match(IntEnum):
         return {
             Match.EXACT: "exact",
             Match.FORM: "other case or form",
+            Match.INHERITED: "inherited",
             Match.PREFIX: "begins with it",
             Match.PART: "contains it",
             Match.TYPO: "nearest spelling",
@@ -117,6 +119,8 @@ def find_symbols(
     hits = _named(reader, parts, path, scope, Match.EXACT, [folded(parts[-1])])
     if also_parts:
         hits += _named(reader, parts, path, scope, Match.PART, _containing(reader, folded(parts[-1])))
+    if not hits and len(parts) > 1:
+        hits = _inherited(reader, parts, path, scope)
     if not hits:
         hits = _named(reader, parts, path, scope, Match.TYPO, _near(folded(parts[-1]), names()))
     return sorted(hits, key=_order)
@@ -231,6 +235,44 @@ def _named(
         if len(parts) == 1 or _is_inside(hit, parts, folded):
             hits.append(hit)
     return _nearest_containers(hits, parts, path)
+
+
+def _inherited(reader: FactReader, parts: list[str], path: str, scope: SymbolScope) -> list[SymbolHit]:
+    """Return the member that a class takes from its nearest base that has it, as far as links know the bases."""
+    holders = _named(reader, parts[:-1], path, SymbolScope(), Match.EXACT, [folded(parts[-2])])
+    found: dict[tuple[int, int], SymbolHit] = {}
+    for holder in holders:
+        waiting = [(holder.file.file_id, holder.number)]
+        seen = set(waiting)
+        while waiting:
+            place = waiting.pop(0)
+            file = reader.file(place[0])
+            if file is None or file.facts_id is None:
+                continue
+            outline = reader.outline(file.facts_id)
+            members = outline.members.get(place[1], {}).get(parts[-1], ())
+            if members and _accepts(scope, file, DefinitionKind(outline.definition_rows[members[0]][0])):
+                found[file.file_id, members[0]] = _hit(file, outline, members[0], Match.INHERITED)
+                break
+            bases = [base for base in _bases_of(reader, file, outline, place[1]) if base not in seen]
+            seen.update(bases)
+            waiting.extend(bases)
+    return list(found.values())
+
+
+def _bases_of(reader: FactReader, file: FactFile, outline: Outline, number: int) -> list[tuple[int, int]]:
+    targets, numbers = reader.resolution(file.file_id)
+    found = []
+    for expression in outline.base_expressions.get(number, ()):
+        if expression < 0:
+            continue
+        op, operand, _ = outline.expressions[expression]
+        if op == Op.DEFINITION:
+            found.append((file.file_id, operand))
+        elif expression < len(numbers) and numbers[expression]:
+            target = targets[numbers[expression] - 1]
+            found.append((target.file_id, target.number))
+    return found
 
 
 def _nearest_containers(hits: list[SymbolHit], parts: list[str], path: str) -> list[SymbolHit]:

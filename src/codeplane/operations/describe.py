@@ -114,8 +114,12 @@ def _index_status(workspace: Workspace) -> str:
     """Return what the index knows, without building one just to describe it."""
     if not (workspace.places.private / "index.db").exists():
         return "not built yet; the first search builds it"
-    store = workspace.index.store
-    return f"text of {len(store.files())} files at epoch {store.epoch()}; symbols are not available yet"
+    counts = workspace.index.counts()
+    epoch = workspace.index.store.epoch()
+    return (
+        f"{counts.files} files at epoch {epoch}: {counts.definitions} definitions in {counts.with_symbols} files,"
+        f" {counts.files - counts.with_symbols} as text only or not at all"
+    )
 
 
 def _main_language(workspace: Workspace) -> str:

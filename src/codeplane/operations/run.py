@@ -250,7 +250,8 @@ def _append_begun(door: Door, call: _Call) -> None:
 def _refresh_index(door: Door, call: _Call) -> None:
     workspace = door.workspace
     if call.operation.reads_index:
-        workspace.refresh_index()
+        report = call.controls.report_progress
+        workspace.refresh_index(lambda n_done, n_all: report(n_done, n_all, "indexing"))
         call.index_epoch = workspace.index_epoch()
 
 

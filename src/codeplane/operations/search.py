@@ -56,7 +56,7 @@ def _ranked(context: CallContext, state: IndexState, query: TextQuery, request: 
     result = _result(state, query, request, [])
     in_scope = {file.path for file in ordered_files(state, query)}
     ranked = context.workspace.index.lexical_search(request.query, _RANKED)
-    found = []
+    found: list[SearchHit] = []
     for hit in ranked:
         if hit.path in in_scope and len(found) < request.limit:
             words = TextQuery(_any_word(request.query), is_regex=True, ignore_case=True, paths=(_escaped(hit.path),))

@@ -36,7 +36,8 @@ MAX_SIGNATURE = 100
 # With more definitions than this the list of them is the better answer to a question for references.
 MAX_AMBIGUOUS = 4
 _MAX_SOURCE_LINES = {"function": 80, "class": 200}
-_SCORES = {Match.EXACT: 1.0, Match.FORM: 0.9, Match.PREFIX: 0.7, Match.PART: 0.5, Match.TYPO: 0.3}
+_SCORES = {Match.EXACT: 1.0, Match.FORM: 0.9, Match.INHERITED: 0.8, Match.PREFIX: 0.7, Match.PART: 0.5, Match.TYPO: 0.3}
+_MEANT = frozenset({Match.EXACT, Match.FORM, Match.INHERITED})
 _MEMBERS = frozenset({DefinitionKind.METHOD, DefinitionKind.PROPERTY, DefinitionKind.FIELD})
 _HAS_BODY = frozenset({DefinitionKind.FUNCTION, DefinitionKind.METHOD, DefinitionKind.PROPERTY})
 
@@ -62,7 +63,7 @@ def references(context: CallContext, request: SearchRequest) -> SearchResult:
     """Answer what refers to a symbol; a name with many definitions is answered with the list of them."""
     index = context.workspace.index
     with index.facts() as reader:
-        symbols = [hit for hit in _symbols(context, reader, request) if hit.match in {Match.EXACT, Match.FORM}]
+        symbols = [hit for hit in _symbols(context, reader, request) if hit.match in _MEANT]
         if any(hit.match is Match.EXACT for hit in symbols):
             symbols = [hit for hit in symbols if hit.match is Match.EXACT]
         if not symbols or len(symbols) > MAX_AMBIGUOUS:

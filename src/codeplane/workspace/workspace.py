@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -148,24 +148,52 @@ class Workspace:
             return {"status": "not built yet", "path": str(path), "epoch": None, "files": 0, "size_bytes": 0}
         store = self.index.store
         report = self.index.last_report
-        files = store.files()
+        counts = self.index.counts()
+        epoch = store.epoch()
         summary: dict[str, object] = {
-            "status": "text; symbols are not available yet",
+            "status": "ready" if epoch else "not built yet",
             "path": str(path),
-            "epoch": store.epoch(),
-            "files": len(files),
-            "files_without_text": sum(bool(file.problem) for file in files.values()),
-            "size_bytes": path.stat().st_size + store.pack_size(),
+            "epoch": epoch,
+            "files": counts.files,
+            "files_without_text": counts.without_text,
+            "files_with_symbols": counts.with_symbols,
+            "definitions": counts.definitions,
+            "linked_references": counts.linked_references,
+            "size_bytes": counts.size_bytes,
             "healed": store.healed or None,
         }
         if report is not None:
             summary |= {"last_reconcile_ms": round(report.total_ms, 1), "sweep_ms": round(report.sweep_ms, 1)}
+            if self.last_reconcile_ms is not None:
+                summary["staleness_ms"] = max(0, self.clock.now_ms() - self.last_reconcile_ms)
+        if self.index.n_refreshes:
+            summary |= {"reconciles": self.index.n_refreshes, "updates": self.index.n_updates}
         return summary
 
-    def refresh_index(self) -> None:
-        """Bring what is derived from the files up to date; the index joins here."""
-        for refresh in self.refreshers:
-            refresh()
+    def index_gauges(self) -> dict[str, float]:
+        """Return the index in numbers, for metrics; empty before it was first brought up to date."""
+        report = self._index.last_report if self._index is not None else None
+        if self._index is None or report is None:
+            return {}
+        counts = self._index.counts()
+        reconciled = self.last_reconcile_ms or self.clock.now_ms()
+        return {
+            "epoch": report.epoch,
+            "files": counts.files,
+            "definitions": counts.definitions,
+            "size_bytes": counts.size_bytes,
+            "reconciles_total": self._index.n_refreshes,
+            "updates_total": self._index.n_updates,
+            "reconcile_seconds_total": self._index.refresh_seconds,
+            "last_reconcile_seconds": report.total_ms / 1000,
+            "staleness_seconds": max(0, self.clock.now_ms() - reconciled) / 1000,
+        }
+
+    def refresh_index(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Bring what is derived from the files up to date; `progress` is told files done and files in all."""
+        with self.index.listening(progress) if progress is not None else nullcontext():
+            for refresh in self.refreshers:
+                refresh()
 
     def close(self) -> None:
         """Commit what waits and close every file."""

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from codeplane.surfaces.cli.main import OK
-from codeplane.surfaces.cli.output import json_option, print_json, repo_option, set_option
+from codeplane.surfaces.cli.output import json_option, print_json, progress_line, repo_option, set_option
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, ensure_ignore_file, open_workspace
 
 
@@ -38,7 +38,7 @@ def command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # no
         f"{'Already set up' if was_known else 'Set up'}: {document['repo_root']}",
         f"  .codeplane/  private data, hidden from git (repository id {document['repo_id']})",
         f"  .cplignore   {'written: what CodePlane never reads' if wrote_ignore else 'kept as it is'}",
-        f"  index        {document['index']['files']} files, {document['index']['epoch']} epochs so far",
+        f"  index        {document['index']['files']} files, {document['index']['definitions']} definitions",
         "Next: `cpl up` starts the server; the README shows how to connect an agent.",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
@@ -46,7 +46,6 @@ def command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # no
 
 
 def _build(workspace: Workspace) -> dict[str, object]:
-    if sys.stderr.isatty():
-        sys.stderr.write("Indexing ...\r")
-    workspace.refresh_index()
+    with progress_line("Indexing") as progress:
+        workspace.refresh_index(progress)
     return workspace.index_summary()

@@ -23,8 +23,9 @@ COMMANDS = {
     "demo": "Show CodePlane at work on a sample repository.",
     "doctor": "Check that everything CodePlane needs is in order.",
     "init": "Set this repository up for CodePlane.",
+    "map": "Show what this repository is made of.",
     "mcp": "Speak MCP over stdio, for agents.",
-    "search": "Find every line that holds a text.",
+    "search": "Find text, definitions or references.",
     "status": "Show the server, the repository and the settings.",
     "up": "Start the server in the foreground.",
 }

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -29,6 +30,30 @@ def print_answer(answer: Answer, *, as_json: bool) -> None:
         return
     text = answer.text()
     sys.stdout.write((printable_text(text) if sys.stdout.isatty() else text) + "\n")
+
+
+@contextmanager
+def progress_line(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Give a function that shows how far something is, on one line of a terminal and nowhere else."""
+    if not sys.stderr.isatty():
+        yield lambda _n_done, _n_all: None
+        return
+    shown = -1
+
+    def show(n_done: int, n_all: int) -> None:
+        nonlocal shown
+        percent = 100 * n_done // max(n_all, 1)
+        if percent != shown:
+            shown = percent
+            bar = "#" * (percent // 4)
+            sys.stderr.write(f"\r{label} [{bar:<25}] {n_done}/{n_all}")
+            sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        if shown >= 0:
+            sys.stderr.write("\r" + " " * 79 + "\r")
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -1,4 +1,4 @@
-"""`cpl search`: find lines in the indexed files, as an agent would."""
+"""`cpl search`: find text and symbols in the indexed files, as an agent would."""
 
 from pathlib import Path
 
@@ -13,8 +13,13 @@ from codeplane.surfaces.cli.output import json_option, print_answer, repo_option
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 
-@click.command("search", short_help="Find every line that holds a text.")
+@click.command("search", short_help="Find text, definitions or references.")
 @click.argument("query")
+@click.option("--definitions", "-d", "mode", flag_value="definitions", help="Where the symbol QUERY is defined.")
+@click.option("--references", "-r", "mode", flag_value="references", help="What refers to the symbol QUERY.")
+@click.option("--symbol", "-s", "mode", flag_value="symbol", help="Symbols whose name holds QUERY.")
+@click.option("--all", "certainty", flag_value="all", help="With -r: also uses that may be meant.")
+@click.option("--kind", "kinds", multiple=True, help="Only symbols of this kind, such as class or function.")
 @click.option("--regex", "-e", is_flag=True, help="QUERY is an RE2 expression.")
 @click.option("--ignore-case", "-i", is_flag=True, help="Upper and lower case are the same.")
 @click.option("--word", "-w", is_flag=True, help="Whole words only.")
@@ -27,6 +32,9 @@ from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 @set_option
 def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     query: str,
+    mode: str | None,
+    certainty: str | None,
+    kinds: tuple[str, ...],
     regex: bool,  # noqa: FBT001 - click passes flags by name.
     ignore_case: bool,  # noqa: FBT001
     word: bool,  # noqa: FBT001
@@ -38,13 +46,18 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     start: str,
     overrides: tuple[str, ...],
 ) -> int:
-    """Find every line that holds QUERY, with or without a running server; exit code 1 when there is none."""
+    """Find every line that holds QUERY, or a symbol of that name; exit code 1 when there is none.
+
+    A symbol is a name, Class.method, path::Name, path:line or path:line:column.
+    """
     arguments = {
         "query": query,
+        "mode": mode or "lexical",
+        "certainty": certainty or "sure",
         "regex": regex,
         "ignore_case": ignore_case,
         "whole_word": word,
-        "scope": {"paths": list(paths), "languages": list(languages)},
+        "scope": {"paths": list(paths), "languages": list(languages), "kinds": list(kinds)},
         "limit": limit,
         "cursor": cursor,
     }

@@ -99,7 +99,9 @@ def _from_ledger(places: Places, overrides: tuple[str, ...]) -> dict[str, Any]:
 def _index_line(index: dict[str, Any]) -> str:
     if not index.get("epoch"):
         return str(index["status"])
-    return f"{index['files']} files at epoch {index['epoch']} ({index['status']})"
+    size = f"{index['size_bytes'] / 1e6:.1f} MB"
+    text = f"{index['files']} files, {index['definitions']} definitions at epoch {index['epoch']}, {size}"
+    return f"{text}; {index['healed']}" if index.get("healed") else text
 
 
 def _plain(value: Any) -> Any:

@@ -36,6 +36,8 @@ _KEEPALIVE_SECONDS = 15.0
 _EVENT_PAGE = 200
 _REPAIR_SECONDS = 5.0
 _HTTP_DELAY_SECONDS = 0.5
+# From here on indexing takes long enough to say how far it is.
+_MANY_FILES = 500
 
 
 @dataclass(slots=True)
@@ -109,10 +111,21 @@ class ServerHost:
     async def _build_index(self) -> None:
         """Build or refresh the index in the background, so that the first question need not wait for it."""
         try:
-            await anyio.to_thread.run_sync(self.workspace.refresh_index, abandon_on_cancel=True)
+            await anyio.to_thread.run_sync(self._refresh_index, abandon_on_cancel=True)
         except CodePlaneError as error:
             self.last_error = error.report().as_dict()
             _log.warning("the index could not be built yet", extra=fields(error=error.code, reason=error.message))
+
+    def _refresh_index(self) -> None:
+        steps = dict.fromkeys(range(10, 100, 10), False)
+
+        def tell(n_done: int, n_all: int) -> None:
+            percent = 10 * int(10 * n_done / max(n_all, 1))
+            if n_all >= _MANY_FILES and steps.get(percent) is False:
+                steps[percent] = True
+                _log.info("indexing", extra=fields(percent=percent, files=n_all))
+
+        self.workspace.refresh_index(tell)
 
     async def _verify_chain(self) -> None:
         """Check the whole chain in the background and say it where people look, if it does not hold."""

@@ -102,6 +102,7 @@ class HttpSide:
             sessions=len(self._host.workspace.sessions.live()),
             in_flight=self._host.in_flight.count,
             rows=self._host.workspace.chain.last_seq(),
+            index=self._host.workspace.index_gauges(),
         )
 
 

@@ -1,10 +1,23 @@
 """What `/metrics` shows: calls, sessions and this process's resources, in Prometheus text."""
 
+from collections.abc import Mapping
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.process_collector import ProcessCollector
 
 from codeplane.core.events import Event
 
+_INDEX_GAUGES = {
+    "epoch": "The newest published state of the index.",
+    "files": "Files in the index.",
+    "definitions": "Definitions in the index.",
+    "size_bytes": "Bytes of the index on disk.",
+    "reconciles_total": "Comparisons of the index with the files.",
+    "updates_total": "Comparisons that found something to index.",
+    "reconcile_seconds_total": "Time spent on comparing and indexing.",
+    "last_reconcile_seconds": "Duration of the last comparison.",
+    "staleness_seconds": "Time since the last comparison.",
+}
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
 
 
@@ -30,6 +43,9 @@ class Metrics:
         )
         self._sessions = Gauge("codeplane_sessions", "Live sessions.", registry=self.registry)
         self._in_flight = Gauge("codeplane_calls_in_flight", "Calls being worked on.", registry=self.registry)
+        self._index = {
+            name: Gauge(f"codeplane_index_{name}", text, registry=self.registry) for name, text in _INDEX_GAUGES.items()
+        }
         self._rows = Gauge("codeplane_ledger_rows", "Committed rows of the event chain.", registry=self.registry)
 
     def count(self, event: Event) -> None:
@@ -41,8 +57,10 @@ class Metrics:
         if event.data.get("error"):
             self._errors.labels(str(event.data["error"])).inc()
 
-    def text(self, *, sessions: int, in_flight: int, rows: int) -> bytes:
+    def text(self, *, sessions: int, in_flight: int, rows: int, index: Mapping[str, float]) -> bytes:
         """Return the Prometheus text with the gauges as they are."""
+        for name, gauge in self._index.items():
+            gauge.set(index.get(name, 0))
         self._sessions.set(sessions)
         self._in_flight.set(in_flight)
         self._rows.set(rows)
