@@ -80,17 +80,28 @@ class LexicalIndex:
                 return
         except (ValueError, OSError) as error:
             self._report(str(error))
-        self._rebuild(epoch, everything())
+        try:
+            self._rebuild(epoch, everything())
+        except (ValueError, OSError) as error:
+            # Ranking is not what the update is for; whoever asks for it next builds it again and hears of failure.
+            _log.warning("the ranked text index could not be written", extra=fields(reason=str(error)))
 
     def ensure(self, epoch: int, everything: Callable[[], Iterable[LexicalDocument]]) -> None:
-        """Build everything again unless the index is at this epoch."""
+        """Build everything again unless the index is at this epoch.
+
+        Raises:
+            CodePlaneError: INDEX_CORRUPT when it cannot be built either.
+        """
         try:
             index = self._current()
             if index is not None and self._epoch(index) == epoch:
                 return
         except (ValueError, OSError) as error:
             self._report(str(error))
-        self._rebuild(epoch, everything())
+        try:
+            self._rebuild(epoch, everything())
+        except (ValueError, OSError) as error:
+            raise CodePlaneError("INDEX_CORRUPT", f"The ranked text index could not be built: {error}") from error
 
     def lexical_search(self, query: str, limit: int, unit_id: int | None, language: str | None) -> list[LexicalHit]:
         """Return at most `limit` files that hold all words of a query, the best first; quotes make a phrase.

@@ -24,6 +24,8 @@ _CHUNK: Final = 1 << 16
 # A tree deeper than MAX_DEPTH needs at least one byte per level.
 _SMALL: Final = MAX_DEPTH
 _LOOKS: Final = 1 << 16
+# The sum of squares of the children of ERROR nodes; a query takes about 1.1 s for so many.
+_MAX_EFFORT: Final = 1_000_000_000
 
 Captures = dict[str, list[Node]]
 IsOver = Callable[[], bool]
@@ -89,12 +91,15 @@ def parse(source: bytes, grammar: Language, is_over: IsOver) -> Node:
 def capture(query: Query, root: Node, is_over: IsOver) -> Captures:
     """Return the nodes of each capture name, in no particular order.
 
-    The search itself is not watched: it is linear in the tree, which was parsed in time and is not too deep, and the
-    binding's progress callback for queries crashes the process as soon as it is called.
+    The search itself is not watched, because the binding's progress callback for queries crashes the process as soon as
+    it is called. It is linear in the tree, which was parsed in time and is not too deep, but for ERROR nodes: there it
+    grows with the square of the number of children.
 
     Raises:
-        OutOfTimeError: `is_over` said so after searching.
+        OutOfTimeError: `is_over` said so after searching, or the search would take too long.
     """
+    if root.has_error and _is_too_broken(root):
+        raise OutOfTimeError
     captures = QueryCursor(query).captures(root)
     if is_over():
         raise OutOfTimeError
@@ -119,3 +124,19 @@ def is_tree_too_deep(root: Node, is_over: IsOver) -> bool:
                 return False
             depth -= 1
     return True
+
+
+def _is_too_broken(root: Node) -> bool:
+    """Say whether ERROR nodes have so many children that a query would take more than about a second."""
+    if root.end_byte < _SMALL:
+        return False
+    effort = 0
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_error:
+            effort += node.child_count**2
+            if effort > _MAX_EFFORT:
+                return True
+        waiting.extend(child for child in node.children if child.has_error)
+    return False
