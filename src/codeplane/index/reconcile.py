@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.discovery import LeftOut
@@ -114,22 +115,28 @@ class Reconciler:
         """Return the ranked text index, built anew when it is not of the published epoch."""
         state = self.state
         if state is not None:
-            self.lexical.ensure(state.epoch, lambda: self._documents(state.files.values()))
+            with self.store.database.read() as connection:
+                self.lexical.ensure(state.epoch, lambda: self._documents(connection, state.pack_size, None))
         return self.lexical
 
-    def _documents(self, files: Iterable[IndexedFile]) -> Iterator[LexicalDocument]:
-        """Yield files as the ranked index takes them."""
-        with self.store.database.read() as connection, self.store.pack.mapped(self.store.pack_size()) as view:
-            for file in sorted(files, key=lambda one: one.path):
-                if file.text_id is None:
-                    continue
-                row = connection.execute(
-                    "SELECT offset, length, columns FROM texts LEFT JOIN facts ON facts_id = ? WHERE texts.text_id = ?",
-                    (file.facts_id, file.text_id),
-                ).fetchone()
-                text = view[row[0] : row[0] + row[1]].decode("utf-8", "replace")
-                names = tuple(decode_columns(row[2]).names) if row[2] is not None else ()
-                yield LexicalDocument(file.file_id, file.unit_id, file.path, file.language, text, names)
+    def _documents(
+        self, connection: sqlite3.Connection, pack_size: int, paths: Iterable[str] | None
+    ) -> Iterator[LexicalDocument]:
+        """Yield files as the ranked index takes them, all when no paths are given."""
+        query = (
+            "SELECT file_id, files.unit_id, path, language, offset, length, columns"
+            " FROM files JOIN texts USING (text_id) LEFT JOIN facts USING (facts_id)"
+        )
+        if paths is None:
+            rows: Iterator[Any] = connection.execute(f"{query} ORDER BY path")
+        else:
+            found = (connection.execute(f"{query} WHERE path = ?", (path,)).fetchone() for path in sorted(paths))
+            rows = (row for row in found if row is not None)
+        with self.store.pack.mapped(pack_size) as view:
+            for file_id, unit_id, path, language, offset, length, columns in rows:
+                text = view[offset : offset + length].decode("utf-8", "replace")
+                names = tuple(decode_columns(columns).names) if columns is not None else ()
+                yield LexicalDocument(file_id, unit_id, path, language, text, names)
 
     def _progress(self, n_done: int, n_all: int) -> None:
         for listener in self.listeners:
@@ -211,6 +218,15 @@ class Reconciler:
                 update = IndexUpdate(self._root, self.store, connection, self._now_ns)
                 result = update.run(given, writer, epoch)
             write_meta(connection, {"epoch": str(result.epoch), "pack_size": str(writer.size)})
+            if result.epoch != epoch:
+                # Before the commit, so that whoever sees the new epoch finds both; one that is ahead is built again.
+                differing = {*result.added, *result.changed, *result.moved}
+                self.lexical.bring_to(
+                    result.epoch,
+                    result.removed,
+                    self._documents(connection, writer.size, differing),
+                    lambda: self._documents(connection, writer.size, None),
+                )
         files = self.store.files()
         self.state = IndexState(
             epoch=result.epoch,
@@ -221,14 +237,6 @@ class Reconciler:
             pack_size=self.store.pack_size(),
             in_order=tuple(sorted(files.values(), key=_rank)),
         )
-        if result.epoch != epoch:
-            changed = [files[path] for path in {*result.added, *result.changed, *result.moved} if path in files]
-            self.lexical.bring_to(
-                result.epoch,
-                result.removed,
-                self._documents(changed),
-                lambda: self._documents(files.values()),
-            )
         renamed = _renames(known, files, list(result.removed), list(result.added))
         return result.epoch, result.added, result.changed, result.removed, renamed
 
