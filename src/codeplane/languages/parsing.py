@@ -21,8 +21,6 @@ SYSTEM_CLOCK: Final = SystemClock()
 # Above this size parsing is watched; below, it cannot come near the time limit.
 _WATCHED_SIZE: Final = 1_000_000
 _CHUNK: Final = 1 << 16
-# A tree deeper than MAX_DEPTH needs at least one byte per level.
-_SMALL: Final = MAX_DEPTH
 _LOOKS: Final = 1 << 16
 # The sum of squares of the children of ERROR nodes; a query takes about 1.1 s for so many.
 _MAX_EFFORT: Final = 1_000_000_000
@@ -108,7 +106,8 @@ def capture(query: Query, root: Node, is_over: IsOver) -> Captures:
 
 def is_tree_too_deep(root: Node, is_over: IsOver) -> bool:
     """Say whether the tree has more than `MAX_DEPTH` levels; true as well when the time is over."""
-    if root.end_byte < _SMALL:
+    # A tree of so many levels has at least as many nodes; counting them costs nothing, walking a twelfth of parsing.
+    if root.descendant_count <= MAX_DEPTH:
         return False
     cursor = root.walk()
     depth = n_looks = 0
@@ -128,7 +127,8 @@ def is_tree_too_deep(root: Node, is_over: IsOver) -> bool:
 
 def _is_too_broken(root: Node) -> bool:
     """Say whether ERROR nodes have so many children that a query would take more than about a second."""
-    if root.end_byte < _SMALL:
+    # A tree of so many levels has at least as many nodes; counting them costs nothing, walking a twelfth of parsing.
+    if root.descendant_count <= MAX_DEPTH:
         return False
     effort = 0
     waiting = [root]

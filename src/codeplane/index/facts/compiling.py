@@ -2,7 +2,7 @@
 
 import hashlib
 import marshal
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +19,7 @@ from codeplane.languages.facts import (
     Certainty,
     DefinitionKind,
     FileFacts,
-    LocalBind,
+    Reference,
 )
 
 # Definitions whose body holds members that others can name.
@@ -38,6 +38,7 @@ _LOCAL_KINDS: Final = frozenset(
 )
 _WRITES_MEMBERS: Final = frozenset({"setattr", "delattr", "bracket_access", "vars", "exec"})
 _OP_OF_TARGET: Final = {BindTarget.DEF: Op.DEFINITION, BindTarget.IMPORT: Op.IMPORT}
+_MEMBER: Final = Op.MEMBER
 _CODES: Final = {EXPRESSION: OF_EXPRESSION, KEYWORD: OF_CALL}
 
 
@@ -56,65 +57,63 @@ def compile_facts(facts: FileFacts, source: bytes) -> CompiledFacts:
     Definitions are renumbered: those that others can name come first, so that a change inside a function leaves the
     numbers that other files' links hold as they were.
     """
-    n_visible = _visible_first(facts)
-    classes = _classes_around(facts)
-    program = _Program(facts, classes)
+    n_visible, new = _visible_first(facts)
+    targets = [new[one[3]] if one[2] is BindTarget.DEF else one[3] for one in facts.binds]
+    program = _Program(facts, _classes_around(facts), targets)
     columns = program.columns()
     outline = _outline(facts, source, program, n_visible)
     return CompiledFacts(outline, columns, _link_hash(outline))
 
 
-def _visible_first(facts: FileFacts) -> int:
-    """Put the definitions that others can name before the local ones, in place; return how many they are."""
+def _visible_first(facts: FileFacts) -> tuple[int, list[int]]:
+    """Put the definitions that others can name before the local ones, in place.
+
+    Return how many they are and the new number of each definition, which binds and exports still give by the old one.
+    """
     outer = _outer_scopes(facts)
     definitions = facts.definitions
     order: list[int] = []
     local: list[int] = []
     for number, one in enumerate(definitions):
-        is_local = one.kind in _LOCAL_KINDS and one.scope not in outer
+        is_local = one[0] in _LOCAL_KINDS and one[6] not in outer
         (local if is_local else order).append(number)
     n_visible = len(order)
     order += local
-    new = [0] * len(order)
+    new = [NONE] * (len(order) + 1)
     for position, number in enumerate(order):
         new[number] = position
     facts.definitions = [
         one if (one := definitions[number]).instance_of == NONE else one._replace(instance_of=new[one.instance_of])
         for number in order
     ]
-    of_definition = BindTarget.DEF
-    facts.binds = [
-        one._replace(target=new[one.target]) if one.target_kind is of_definition and one.target != NONE else one
-        for one in facts.binds
-    ]
     facts.exports = [
-        one._replace(target=new[one.target]) if one.target_kind is of_definition and one.target != NONE else one
-        for one in facts.exports
+        one._replace(target=new[one.target]) if one.target_kind is BindTarget.DEF else one for one in facts.exports
     ]
-    return n_visible
+    return n_visible, new
 
 
 class _Program:
     """Collects the expressions of a file while going over its references.
 
-    Invariant: equal expressions have one number; `value_of` gives the expression of a reference by its start.
+    Invariant: equal expressions have one number.
     """
 
-    def __init__(self, facts: FileFacts, classes: list[int]) -> None:
+    def __init__(self, facts: FileFacts, classes: list[int], targets: list[int]) -> None:
         self._facts = facts
         self._classes = classes
+        self.targets = targets
         self._numbers: dict[Expression, int] = {}
         self.expressions: list[Expression] = []
         self.uses: list[int] = []
-        self._value_of: dict[int, int] = {}
-        hidden = _names_that_stars_may_hide(facts)
+        hidden = _names_that_stars_may_hide(facts, targets)
+        # What a name bound so means; a definition becomes an expression only when something is asked of it.
         self._bind_expressions: list[Expression | None] = [
-            (_OP_OF_TARGET[one.target_kind], one.target, "")
-            if one.certainty is Certainty.CERTAIN and one.target_kind is not BindTarget.UNKNOWN
-            else (Op.OWN, NONE, one.name)
-            if one.scope == 0 and one.name in hidden
+            (_OP_OF_TARGET[kind], target, "")
+            if certainty is Certainty.CERTAIN and kind is not BindTarget.UNKNOWN
+            else (Op.OWN, NONE, name)
+            if scope == 0 and name in hidden
             else None
-            for one in facts.binds
+            for (scope, name, kind, _, certainty, _), target in zip(facts.binds, targets, strict=True)
         ]
 
     def number_of(self, expression: Expression) -> int:
@@ -128,50 +127,78 @@ class _Program:
 
     def expression_at(self, start: int) -> int:
         """Return the expression of the reference at a place, NONE when it is none that can be followed."""
-        number = self._value_of.get(start, NONE)
-        if number >= NONE:
-            return number
-        # A reference that its bind settles is kept as -2 - definition until somebody asks for its expression.
-        return self.number_of((Op.DEFINITION, -2 - number, ""))
+        references = self._facts.references
+        names: list[str] = []
+        while True:
+            position = bisect_left(references, start, key=_start_of_reference)
+            if position >= len(references) or references[position][0] != start:
+                return NONE
+            _, name, scope, _, receiver, bind = references[position]
+            if receiver < 0:
+                break
+            names.append(name)
+            start = receiver
+        number = self._first_of_chain(name, scope, receiver, bind)
+        for member in reversed(names):
+            if number == NONE:
+                return NONE
+            number = self.number_of((Op.MEMBER, number, member))
+        return number
+
+    def _first_of_chain(self, name: str, scope: int, receiver: int, bind: int) -> int:
+        if receiver == NO_RECEIVER:
+            if bind < 0:
+                return self.number_of((Op.FREE, self._classes[scope], name))
+            expression = self._bind_expressions[bind]
+            return NONE if expression is None else self.number_of(expression)
+        if receiver in _CODES or self._classes[scope] == NONE:
+            return NONE
+        return self.number_of((Op.SUPER if receiver == SUPER else Op.THIS, self._classes[scope], name))
 
     def columns(self) -> Columns:
-        """Go over all references once; this runs for every identifier of a repository."""
-        facts, classes, value_of = self._facts, self._classes, self._value_of
-        bind_expressions, number_of, uses = self._bind_expressions, self.number_of, self.uses
+        """Go over all references once; this runs for every identifier of a repository.
+
+        The reference before a dot is nearly always the one just seen, so that only it is remembered.
+        """
+        facts, uses = self._facts, self.uses
+        bind_expressions, number_of = self._bind_expressions, self.number_of
+        bind_links: list[int | None] = [
+            LOCAL if expression is None or expression[0] is Op.DEFINITION else None for expression in bind_expressions
+        ]
         names: dict[str, int] = {}
         name_numbers: list[int] = []
         links: list[int] = []
-        add_name, add_link = name_numbers.append, links.append
+        add_name, add_link, name_number = name_numbers.append, links.append, names.setdefault
+        last_start = last_bind = NONE
+        last_link = LOCAL
         for start, name, scope, _role, receiver, bind in facts.references:
-            add_name(names.setdefault(name, len(names)))
-            number = NONE
-            if receiver == NO_RECEIVER:
-                if bind >= 0:
-                    target = bind_expressions[bind]
-                    if target is None:
-                        add_link(LOCAL)
-                        continue
-                    if target[0] is Op.DEFINITION:
-                        value_of[start] = -2 - target[1]
-                        add_link(LOCAL)
-                        continue
-                    number = number_of(target)
-                else:
-                    number = number_of((Op.FREE, classes[scope], name))
+            add_name(name_number(name, len(names)))
+            if receiver == NO_RECEIVER and bind >= 0:
+                known = bind_links[bind]
+                if known is None:
+                    expression = bind_expressions[bind]
+                    known = FIRST_EXPRESSION + number_of(expression) if expression is not None else LOCAL
+                    bind_links[bind] = known
+                link = known
             elif receiver >= 0:
-                base = self.expression_at(receiver)
-                if base == NONE:
-                    add_link(OF_EXPRESSION)
-                    continue
-                number = number_of((Op.MEMBER, base, name))
-            elif receiver in _CODES or classes[scope] == NONE:
-                add_link(_CODES.get(receiver, OF_EXPRESSION))
-                continue
+                if receiver != last_start:
+                    base = self.expression_at(receiver)
+                elif last_link >= FIRST_EXPRESSION:
+                    base = last_link - FIRST_EXPRESSION
+                elif last_link == LOCAL and last_bind >= 0 and (expression := bind_expressions[last_bind]) is not None:
+                    base = number_of(expression)
+                else:
+                    base = NONE
+                link = OF_EXPRESSION if base == NONE else FIRST_EXPRESSION + number_of((_MEMBER, base, name))
+            elif receiver in _CODES:
+                link = _CODES[receiver]
             else:
-                number = number_of((Op.SUPER if receiver == SUPER else Op.THIS, classes[scope], name))
-            value_of[start] = number
-            uses[number] += 1
-            add_link(FIRST_EXPRESSION + number)
+                number = self._first_of_chain(name, scope, receiver, bind)
+                link = OF_EXPRESSION if number == NONE else FIRST_EXPRESSION + number
+            if link >= FIRST_EXPRESSION:
+                uses[link - FIRST_EXPRESSION] += 1
+            add_link(link)
+            last_start, last_bind, last_link = start, bind, link
         return self._with_the_rest(names, name_numbers, links)
 
     def _with_the_rest(self, names: dict[str, int], name_numbers: list[int], links: list[int]) -> Columns:
@@ -180,24 +207,24 @@ class _Program:
             starts, _, scopes, roles, _, bind_numbers = zip(*facts.references, strict=True)
         else:
             starts = scopes = roles = bind_numbers = ()
-
-        def numbered(text: str) -> int:
-            return names.setdefault(text, len(names))
-
+        if facts.binds:
+            bind_scopes, bind_names, bind_kinds, _, bind_doubts, bind_reasons = zip(*facts.binds, strict=True)
+        else:
+            bind_scopes = bind_names = bind_kinds = bind_doubts = bind_reasons = ()
         return Columns(
-            bind_names=[numbered(one.name) for one in facts.binds],
-            scope_kinds=[numbered(one.kind) for one in facts.scopes],
+            bind_names=[names.setdefault(name, len(names)) for name in bind_names],
+            scope_kinds=[names.setdefault(one.kind, len(names)) for one in facts.scopes],
             starts=starts,
             name_numbers=name_numbers,
             reference_scopes=scopes,
             roles=roles,
             links=links,
             bind_numbers=[number + 1 for number in bind_numbers],
-            bind_scopes=[one.scope for one in facts.binds],
-            bind_kinds=[one.target_kind for one in facts.binds],
-            bind_targets=[one.target + 1 for one in facts.binds],
-            bind_doubts=[one.certainty for one in facts.binds],
-            bind_reasons=[one.reason for one in facts.binds],
+            bind_scopes=bind_scopes,
+            bind_kinds=bind_kinds,
+            bind_targets=[target + 1 for target in self.targets],
+            bind_doubts=bind_doubts,
+            bind_reasons=bind_reasons,
             scope_parents=[one.parent + 1 for one in facts.scopes],
             scope_starts=[one.start for one in facts.scopes],
             scope_ends=[one.end for one in facts.scopes],
@@ -205,23 +232,27 @@ class _Program:
         )
 
 
-def _names_that_stars_may_hide(facts: FileFacts) -> frozenset[str]:
+def _names_that_stars_may_hide(facts: FileFacts, targets: list[int]) -> frozenset[str]:
     """Return the names of the file's own scope that are in doubt only because everything is imported after them."""
     last_star = max((one.start for one in facts.imports if one.imported_name == STAR and one.scope == 0), default=NONE)
     if last_star == NONE:
         return frozenset()
     found: dict[str, int] = {}
-    for one in facts.binds:
+    for one, target in zip(facts.binds, targets, strict=True):
         if one.scope != 0:
             break
-        found[one.name] = NONE if one.name in found else _start_of_target(facts, one)
+        found[one.name] = NONE if one.name in found else _start_of_target(facts, one.target_kind, target)
     return frozenset(name for name, start in found.items() if NONE < start < last_star)
 
 
-def _start_of_target(facts: FileFacts, bind: LocalBind) -> int:
-    if bind.target_kind is BindTarget.DEF:
-        return facts.definitions[bind.target].start
-    return facts.imports[bind.target].start if bind.target_kind is BindTarget.IMPORT else NONE
+def _start_of_target(facts: FileFacts, kind: BindTarget, target: int) -> int:
+    if kind is BindTarget.DEF:
+        return facts.definitions[target].start
+    return facts.imports[target].start if kind is BindTarget.IMPORT else NONE
+
+
+def _start_of_reference(reference: Reference) -> int:
+    return reference[0]
 
 
 def _classes_around(facts: FileFacts) -> list[int]:
@@ -288,7 +319,7 @@ def _outline(facts: FileFacts, source: bytes, program: _Program, n_visible: int)
         dynamic_rows=[tuple(one) for one in facts.dynamic],
         expressions=[(int(op), number, name) for op, number, name in program.expressions],
         expression_uses=program.uses,
-        file_binds=_file_binds(facts),
+        file_binds=_file_binds(facts, program.targets),
         members=members,
         owned=owned,
         base_expressions=bases,
@@ -310,15 +341,15 @@ def _outer_scopes(facts: FileFacts) -> set[int]:
     return outer
 
 
-def _file_binds(facts: FileFacts) -> dict[str, tuple[int, int, int]]:
+def _file_binds(facts: FileFacts, targets: list[int]) -> dict[str, tuple[int, int, int]]:
     """Return what the names of the file's own scope are bound to; the first bind speaks for a name."""
-    hidden = _names_that_stars_may_hide(facts)
+    hidden = _names_that_stars_may_hide(facts, targets)
     found: dict[str, tuple[int, int, int]] = {}
-    for one in facts.binds:
+    for one, target in zip(facts.binds, targets, strict=True):
         if one.scope != 0:
             break
         certainty = Certainty.CERTAIN if one.name in hidden else one.certainty
-        found.setdefault(one.name, (int(one.target_kind), one.target, int(certainty)))
+        found.setdefault(one.name, (int(one.target_kind), target, int(certainty)))
     return found
 
 
