@@ -1,15 +1,15 @@
 """Tier 0: ranked full text with tantivy, one document per file; it finds candidates and proves nothing.
 
 Each generation is a directory of its own beside a pointer file, so that a rebuild never touches what readers use.
-A document without a path holds the epoch: when it differs from the database's, the index is built again from the pack.
-The binding offers no payload of commits, in which the epoch would otherwise stand.
+One document holds the epoch: when it differs from the database's, the index is built again from the pack. The binding
+offers no payload of commits, in which the epoch would otherwise stand. Files are known by path; their numbers and units
+are the database's, which keeps them current when contexts change.
 Words are split at everything that is no letter or digit; names of the file's facts are kept whole and, apart, in their
 camel-case parts. Tokenizers by regular expression took ten times as long.
 """
 
 import re
 import shutil
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ _log = get_logger(__name__)
 MAX_LIMIT: Final = 10_000
 _HEAP_BYTES: Final = 64_000_000
 _SMALL_HEAP_BYTES: Final = 15_000_000
-_EPOCH_KEY: Final = "epoch"
+_EPOCH_KEY: Final = "epoch\0"
 _CAMEL: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUERY_PART: Final = re.compile(r'"([^"]+)"|(\S+)')
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -34,23 +34,70 @@ _WORD: Final = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class LexicalDocument:
-    """A file as it is indexed; `names` are the identifiers of its facts."""
+    """A file as it is indexed; `names` are the identifiers of its facts with blanks between."""
 
-    file_id: int
-    unit_id: int | None
     path: str
     language: str
     text: str
-    names: tuple[str, ...]
+    names: str
 
 
 @dataclass(frozen=True, slots=True)
-class LexicalHit:
+class RankedFile:
     """A file that fits a query, with its score; higher is better."""
 
-    file_id: int
     path: str
     score: float
+
+
+class LexicalUpdate:
+    """Documents on their way into the index; nothing is seen before `commit`, which may come once.
+
+    Invariant: when `is_new`, the generation held nothing before, and every file of the tree has to be put.
+    """
+
+    def __init__(self, index: tantivy.Index, directory: Path | None) -> None:
+        self.index = index
+        self.directory = directory
+        self._writer = index.writer(_HEAP_BYTES if directory is not None else _SMALL_HEAP_BYTES, num_threads=1)
+        self.put_paths: set[str] = set()
+
+    @property
+    def is_new(self) -> bool:
+        """Tell whether this fills a generation of its own."""
+        return self.directory is not None
+
+    def put(self, document: LexicalDocument) -> None:
+        """Add a file, in the place of what was known of it."""
+        if not self.is_new:
+            self._writer.delete_documents_by_term("path", document.path)
+        self.put_paths.add(document.path)
+        self._writer.add_document(
+            tantivy.Document(
+                path=document.path,
+                language_family=document.language,
+                content=document.text,
+                identifiers=document.names,
+                parts=" ".join(_parts(document.names)),
+            )
+        )
+
+    def remove(self, path: str) -> None:
+        """Take a file out."""
+        self._writer.delete_documents_by_term("path", path)
+
+    def write(self, epoch: int) -> None:
+        """Make everything visible as the state of an epoch."""
+        self._writer.delete_documents_by_term("path", _EPOCH_KEY)
+        self._writer.add_document(tantivy.Document(path=_EPOCH_KEY, epoch=epoch))
+        self._writer.commit()
+        self._writer.wait_merging_threads()
+        self.index.reload()
+
+    def cancel(self) -> None:
+        """Drop what was put."""
+        with suppress(ValueError):
+            self._writer.rollback()
 
 
 class LexicalIndex:
@@ -65,45 +112,43 @@ class LexicalIndex:
         self._opened = ""
         self.healed = ""
 
-    def bring_to(
-        self,
-        epoch: int,
-        removed: Iterable[str],
-        changed: Iterable[LexicalDocument],
-        everything: Callable[[], Iterable[LexicalDocument]],
-    ) -> None:
-        """Take over an update whose epoch follows the one held; otherwise build everything again."""
-        try:
-            index = self._current()
-            if index is not None and self._epoch(index) == epoch - 1:
-                self._write(index, epoch, [*removed], changed, _SMALL_HEAP_BYTES)
-                return
-        except (ValueError, OSError) as error:
-            self._report(str(error))
-        try:
-            self._rebuild(epoch, everything())
-        except (ValueError, OSError) as error:
-            # Ranking is not what the update is for; whoever asks for it next builds it again and hears of failure.
-            _log.warning("the ranked text index could not be written", extra=fields(reason=str(error)))
-
-    def ensure(self, epoch: int, everything: Callable[[], Iterable[LexicalDocument]]) -> None:
-        """Build everything again unless the index is at this epoch.
-
-        Raises:
-            CodePlaneError: INDEX_CORRUPT when it cannot be built either.
-        """
+    def begin(self, epoch: int) -> LexicalUpdate | None:
+        """Begin an update of the state of an epoch; a new generation when that is not held, None when none can be."""
         try:
             index = self._current()
             if index is not None and self._epoch(index) == epoch:
-                return
+                return LexicalUpdate(index, None)
         except (ValueError, OSError) as error:
             self._report(str(error))
         try:
-            self._rebuild(epoch, everything())
+            return self._begin_generation()
         except (ValueError, OSError) as error:
-            raise CodePlaneError("INDEX_CORRUPT", f"The ranked text index could not be built: {error}") from error
+            _log.warning("the ranked text index could not be begun", extra=fields(reason=str(error)))
+            return None
 
-    def lexical_search(self, query: str, limit: int, unit_id: int | None, language: str | None) -> list[LexicalHit]:
+    def finish(self, update: LexicalUpdate, epoch: int) -> None:
+        """Make an update the state of an epoch.
+
+        Raises:
+            CodePlaneError: INDEX_CORRUPT when it cannot be written.
+        """
+        try:
+            update.write(epoch)
+            if update.directory is not None:
+                self._point_to(update, update.directory.name)
+        except (ValueError, OSError) as error:
+            raise CodePlaneError("INDEX_CORRUPT", f"The ranked text index could not be written: {error}") from error
+
+    def holds(self, epoch: int) -> bool:
+        """Tell whether the index is the state of an epoch."""
+        try:
+            index = self._current()
+            return index is not None and self._epoch(index) == epoch
+        except (ValueError, OSError) as error:
+            self._report(str(error))
+            return False
+
+    def rank(self, query: str, limit: int, language: str | None) -> list[RankedFile]:
         """Return at most `limit` files that hold all words of a query, the best first; quotes make a phrase.
 
         Raises:
@@ -118,16 +163,14 @@ class LexicalIndex:
         musts = [(tantivy.Occur.Must, part) for part in parts if part is not None]
         if not musts:
             raise CodePlaneError("INVALID_ARGUMENTS", "The query has no word to look for.")
-        for field, value in (("unit_id", unit_id), ("language_family", language)):
-            if value is not None:
-                term = tantivy.Query.term_query(index.schema, field, value)
-                musts.append((tantivy.Occur.Must, tantivy.Query.const_score_query(term, 0.0)))
+        if language is not None:
+            term = tantivy.Query.term_query(index.schema, "language_family", language)
+            musts.append((tantivy.Occur.Must, tantivy.Query.const_score_query(term, 0.0)))
         searcher = index.searcher()
-        found = searcher.search(tantivy.Query.boolean_query(musts), limit).hits
         hits = []
-        for score, address in found:
+        for score, address in searcher.search(tantivy.Query.boolean_query(musts), limit).hits:
             document: Any = searcher.doc(address)
-            hits.append(LexicalHit(document["file_id"][0], document["path"][0], float(score)))
+            hits.append(RankedFile(document["path"][0], float(score)))
         return sorted(hits, key=lambda hit: (-round(hit.score, 4), hit.path))
 
     def size_bytes(self) -> int:
@@ -179,51 +222,26 @@ class LexicalIndex:
     @staticmethod
     def _epoch(index: tantivy.Index) -> int:
         searcher = index.searcher()
-        hits = searcher.search(tantivy.Query.term_query(index.schema, "path", _EPOCH_KEY + "\0"), 1).hits
+        hits = searcher.search(tantivy.Query.term_query(index.schema, "path", _EPOCH_KEY), 1).hits
         if not hits:
             return -1
         document: Any = searcher.doc(hits[0][1])
-        return int(document["file_id"][0])
+        return int(document["epoch"][0])
 
-    def _rebuild(self, epoch: int, documents: Iterable[LexicalDocument]) -> None:
-        """Build a new generation, point to it, and remove the others."""
-        name = f"gen-{RandomIds().new('g')[2:14]}"
-        directory = self._directory / name
+    def _begin_generation(self) -> LexicalUpdate:
+        directory = self._directory / f"gen-{RandomIds().new('g')[2:14]}"
         directory.mkdir(parents=True)
-        index = _registered(tantivy.Index(_schema(), str(directory)))
-        self._write(index, epoch, [], documents, _HEAP_BYTES)
+        return LexicalUpdate(_registered(tantivy.Index(_schema(), str(directory))), directory)
+
+    def _point_to(self, update: LexicalUpdate, name: str) -> None:
+        """Let readers use a new generation, and remove the others."""
         pointer = self._directory / f"{name}.pointer"
         pointer.write_text(name, encoding="utf-8")
         pointer.replace(self._directory / "current")
-        self._index, self._opened = index, name
+        self._index, self._opened = update.index, name
         for other in self._directory.glob("gen-*"):
             if other.is_dir() and other.name != name:
                 shutil.rmtree(other, ignore_errors=True)
-
-    @staticmethod
-    def _write(
-        index: tantivy.Index, epoch: int, removed: list[str], documents: Iterable[LexicalDocument], heap_bytes: int
-    ) -> None:
-        writer = index.writer(heap_bytes, num_threads=1)
-        for path in [*removed, _EPOCH_KEY + "\0"]:
-            writer.delete_documents_by_term("path", path)
-        for one in documents:
-            writer.delete_documents_by_term("path", one.path)
-            writer.add_document(
-                tantivy.Document(
-                    file_id=one.file_id,
-                    unit_id=one.unit_id or 0,
-                    path=one.path,
-                    language_family=one.language,
-                    content=one.text,
-                    identifiers=" ".join(one.names),
-                    parts=" ".join(_parts(one.names)),
-                )
-            )
-        writer.add_document(tantivy.Document(file_id=epoch, path=_EPOCH_KEY + "\0"))
-        writer.commit()
-        writer.wait_merging_threads()
-        index.reload()
 
     def _report(self, reason: str) -> None:
         self.healed = "The ranked text index was built again: it could not be read."
@@ -233,8 +251,7 @@ class LexicalIndex:
 
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
-    builder.add_integer_field("file_id", stored=True, indexed=True)
-    builder.add_integer_field("unit_id", indexed=True)
+    builder.add_integer_field("epoch", stored=True)
     builder.add_text_field("path", stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_text_field("language_family", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("content", tokenizer_name="words", index_option="position")
@@ -252,10 +269,7 @@ def _registered(index: tantivy.Index) -> tantivy.Index:
     return index
 
 
-def _parts(names: tuple[str, ...]) -> set[str]:
+def _parts(names: str) -> set[str]:
     """Return the lower-case parts of names that are written in camel case."""
-    found: set[str] = set()
-    for name in names:
-        if not name.islower():
-            found.update(part.lower() for part in _CAMEL.findall(name))
-    return found
+    mixed = " ".join(name for name in names.split() if not name.islower())
+    return set(" ".join(_CAMEL.findall(mixed)).lower().split())

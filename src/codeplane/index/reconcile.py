@@ -7,20 +7,22 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.logs import fields, get_logger
 from codeplane.index.discovery import LeftOut
 from codeplane.index.facts.columns import decode_columns
 from codeplane.index.file_order import file_rank
 from codeplane.index.index_store import IndexedFile, IndexedText, IndexStore, write_meta
-from codeplane.index.lexical_index import LexicalDocument, LexicalIndex
+from codeplane.index.lexical_index import LexicalDocument, LexicalIndex, LexicalUpdate
 from codeplane.index.sweep import FileStamp, Sweep, Sweeper
 from codeplane.index.text_pack import TextPack
-from codeplane.index.update import IndexUpdate, Progress, UpdateInput
+from codeplane.index.update import IndexUpdate, Progress, UpdateInput, UpdateResult
+
+_log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,32 +113,54 @@ class Reconciler:
                     self._finished = number
             return self._last
 
+    def _finish_ranked(
+        self, connection: sqlite3.Connection, ranked: LexicalUpdate, result: UpdateResult, pack_size: int
+    ) -> None:
+        """Complete the ranked text before the commit, so that whoever sees the new epoch finds both.
+
+        One that is ahead of the database, or could not be written, is built again by whoever next asks for it.
+        """
+        for path in result.removed:
+            ranked.remove(path)
+        if ranked.is_new:
+            for document in self._documents(connection, pack_size, ranked.put_paths):
+                ranked.put(document)
+        try:
+            self.lexical.finish(ranked, result.epoch)
+        except CodePlaneError as error:
+            _log.warning("the ranked text index could not be written", extra=fields(reason=error.message))
+
     def ranked(self) -> LexicalIndex:
-        """Return the ranked text index, built anew when it is not of the published epoch."""
+        """Return the ranked text index, built anew when it is not of the published epoch.
+
+        Raises:
+            CodePlaneError: INDEX_CORRUPT when it cannot be built.
+        """
         state = self.state
-        if state is not None:
-            with self.store.database.read() as connection:
-                self.lexical.ensure(state.epoch, lambda: self._documents(connection, state.pack_size, None))
+        if state is not None and not self.lexical.holds(state.epoch):
+            with self._running, self.store.database.read() as connection:
+                update = self.lexical.begin(state.epoch)
+                if update is None:
+                    raise CodePlaneError("INDEX_CORRUPT", "The ranked text index could not be built.")
+                for document in self._documents(connection, state.pack_size, ()):
+                    update.put(document)
+                self.lexical.finish(update, state.epoch)
         return self.lexical
 
     def _documents(
-        self, connection: sqlite3.Connection, pack_size: int, paths: Iterable[str] | None
+        self, connection: sqlite3.Connection, pack_size: int, known: Collection[str]
     ) -> Iterator[LexicalDocument]:
-        """Yield files as the ranked index takes them, all when no paths are given."""
-        query = (
-            "SELECT file_id, files.unit_id, path, language, offset, length, columns"
-            " FROM files JOIN texts USING (text_id) LEFT JOIN facts USING (facts_id)"
+        """Yield every file that is not known yet as the ranked index takes it."""
+        rows = connection.execute(
+            "SELECT path, language, offset, length, columns"
+            " FROM files JOIN texts USING (text_id) LEFT JOIN facts USING (facts_id) ORDER BY path"
         )
-        if paths is None:
-            rows: Iterator[Any] = connection.execute(f"{query} ORDER BY path")
-        else:
-            found = (connection.execute(f"{query} WHERE path = ?", (path,)).fetchone() for path in sorted(paths))
-            rows = (row for row in found if row is not None)
         with self.store.pack.mapped(pack_size) as view:
-            for file_id, unit_id, path, language, offset, length, columns in rows:
-                text = view[offset : offset + length].decode("utf-8", "replace")
-                names = tuple(decode_columns(columns).names) if columns is not None else ()
-                yield LexicalDocument(file_id, unit_id, path, language, text, names)
+            for path, language, offset, length, columns in rows:
+                if path not in known:
+                    text = view[offset : offset + length].decode("utf-8", "replace")
+                    names = " ".join(decode_columns(columns).names) if columns is not None else ""
+                    yield LexicalDocument(path, language, text, names)
 
     def _progress(self, n_done: int, n_all: int) -> None:
         for listener in self.listeners:
@@ -214,19 +238,18 @@ class Reconciler:
         with self.store.database.write() as connection:
             epoch = int(_meta(connection, "epoch", "0"))
             size = int(_meta(connection, "pack_size", "0"))
-            with self.store.pack.appending(size) as writer:
-                update = IndexUpdate(self._root, self.store, connection, self._now_ns)
-                result = update.run(given, writer, epoch)
+            ranked = self.lexical.begin(epoch)
+            try:
+                with self.store.pack.appending(size) as writer:
+                    update = IndexUpdate(self._root, self.store, connection, self._now_ns, ranked)
+                    result = update.run(given, writer, epoch)
+                if ranked is not None and (result.epoch != epoch or ranked.is_new):
+                    self._finish_ranked(connection, ranked, result, writer.size)
+            except BaseException:
+                if ranked is not None:
+                    ranked.cancel()
+                raise
             write_meta(connection, {"epoch": str(result.epoch), "pack_size": str(writer.size)})
-            if result.epoch != epoch:
-                # Before the commit, so that whoever sees the new epoch finds both; one that is ahead is built again.
-                differing = {*result.added, *result.changed, *result.moved}
-                self.lexical.bring_to(
-                    result.epoch,
-                    result.removed,
-                    self._documents(connection, writer.size, differing),
-                    lambda: self._documents(connection, writer.size, None),
-                )
         files = self.store.files()
         self.state = IndexState(
             epoch=result.epoch,

@@ -10,12 +10,22 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.reader import FactCache, FactReader, reading
 from codeplane.index.ignore_rules import IgnoreRules
 from codeplane.index.index_store import IndexStore
-from codeplane.index.lexical_index import LexicalHit
+from codeplane.index.lexical_index import MAX_LIMIT
 from codeplane.index.reconcile import IndexState, Reconciler, ReconcileReport
 from codeplane.index.sweep import Sweeper
 from codeplane.index.update import Progress
 
 _KEPT_EPOCHS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalHit:
+    """A file that fits a query, with its score; higher is better."""
+
+    file_id: int
+    unit_id: int | None
+    path: str
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +115,19 @@ class RepositoryIndex:
     ) -> list[LexicalHit]:
         """Return the files that fit a query best (§7.2); `limit` is a hard cap."""
         self.state()
-        return self._reconciler.ranked().lexical_search(query, limit, unit_id, language)
+        ranked = self._reconciler.ranked()
+        files = self.state().files
+        wanted = limit
+        while True:
+            found = ranked.rank(query, min(wanted, MAX_LIMIT), language)
+            hits = [
+                LexicalHit(file.file_id, file.unit_id, one.path, one.score)
+                for one in found
+                if (file := files.get(one.path)) is not None and (unit_id is None or file.unit_id == unit_id)
+            ]
+            if len(hits) >= limit or len(found) < wanted or wanted >= MAX_LIMIT:
+                return hits[:limit]
+            wanted *= 4
 
     def symbol_names(self, reader: FactReader) -> str:
         """Return the folded names of all definitions, one per line."""

@@ -69,8 +69,8 @@ class StructureUpdate:
         self._holds_tracked = holds_tracked
         self._outlines = OutlineCache(connection)
 
-    def run(self, changes: FileChanges, epoch: int) -> frozenset[str]:
-        """Give units, name modules, write definitions and links, keep a snapshot; return files in other units."""
+    def run(self, changes: FileChanges, epoch: int) -> None:
+        """Give units, name modules, write definitions and links, keep a snapshot."""
         if changes.added or changes.removed or self._may_move_units(changes.changed):
             self._assign_units()
         files = self._files()
@@ -91,9 +91,6 @@ class StructureUpdate:
             links.update(self._link_changes(family, changes, reidentified, modules))
         self._write_unlinked_imports(files, modules, changes.added | changes.changed)
         self._take_snapshot(files, changes, epoch)
-        return frozenset(
-            path for path, one in files.items() if path in changes.known and one.unit_id != changes.known[path].unit_id
-        )
 
     def _write_unlinked_imports(
         self, files: Mapping[str, _File], linked: Mapping[str, str], paths: Iterable[str]

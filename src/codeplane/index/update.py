@@ -3,24 +3,24 @@
 Everything happens inside one transaction, so that readers see the old epoch or the new one and nothing between.
 """
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_bytes, sha256_normalised
-from codeplane.core.paths import RepoPath
 from codeplane.index.extraction import MANY_BYTES, ExtractionJob, ExtractionPool, extract_here
+from codeplane.index.facts.columns import decode_columns
 from codeplane.index.facts.encoded import EncodedFacts
 from codeplane.index.index_store import IndexedFile, IndexStore, write_files
+from codeplane.index.lexical_index import LexicalDocument, LexicalUpdate
 from codeplane.index.linking.update import forget_links
-from codeplane.index.source_text import holds_private_key, open_source
+from codeplane.index.source_text import holds_private_key
 from codeplane.index.structure import FileChanges, StructureUpdate
 from codeplane.index.sweep import FileStamp
 from codeplane.index.text_pack import PackWriter
+from codeplane.index.tree_reader import TreeReader
 from codeplane.languages.catalog import dialect_of, load_language
 from codeplane.languages.detect import language_of
 
@@ -43,13 +43,12 @@ class UpdateInput:
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
-    """What one update found to differ, and the epoch it makes; `moved` are files that another unit owns now."""
+    """What one update found to differ, and the epoch it makes."""
 
     epoch: int
     added: tuple[str, ...]
     changed: tuple[str, ...]
     removed: tuple[str, ...]
-    moved: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -69,12 +68,18 @@ class IndexUpdate:
     """Carries one update through its steps inside a transaction."""
 
     def __init__(
-        self, root: Path, store: IndexStore, connection: sqlite3.Connection, now_ns: Callable[[], int]
+        self,
+        root: Path,
+        store: IndexStore,
+        connection: sqlite3.Connection,
+        now_ns: Callable[[], int],
+        ranked: LexicalUpdate | None,
     ) -> None:
         self._root = root
         self._store = store
         self._connection = connection
         self._now_ns = now_ns
+        self._ranked = ranked
 
     def run(self, given: UpdateInput, writer: PackWriter, epoch: int) -> UpdateResult:
         """Write everything that differs; the epoch goes up by one when anything does, or when it is the first."""
@@ -92,12 +97,11 @@ class IndexUpdate:
         gone_ids = [(given.known[path].file_id,) for path in removed]
         self._forget(gone_ids)
         self._write_files(readings, given.known, epoch)
-        moved: frozenset[str] = frozenset()
         if is_new:
             changes = FileChanges(given.known, frozenset(added), frozenset(changed), frozenset(removed))
             structure = StructureUpdate(self._connection, self._text_of_path, given.holds_tracked)
-            moved = structure.run(changes, epoch)
-        return UpdateResult(epoch, tuple(added), tuple(changed), tuple(removed), moved)
+            structure.run(changes, epoch)
+        return UpdateResult(epoch, tuple(added), tuple(changed), tuple(removed))
 
     def _forget(self, file_ids: list[tuple[int]]) -> None:
         self._connection.executemany("DELETE FROM files WHERE file_id = ?", file_ids)
@@ -119,11 +123,12 @@ class IndexUpdate:
     def _read(self, given: UpdateInput, writer: PackWriter) -> tuple[list[_Reading], list[str]]:
         """Read the files that may differ and extract the facts of texts not seen before."""
         n_bytes = sum(given.found[path].size for path in given.suspects if load_language(dialect_of(path)) is not None)
-        intake = _Intake(self._root, self._store, self._connection, writer, self._now_ns)
-        if n_bytes < MANY_BYTES:
-            return intake.read_here(given)
-        with closing(ExtractionPool(self._store.pack.path)) as pool:
-            return intake.read_with(pool, given)
+        with TreeReader(self._root, MAX_TEXT_BYTES) as reader:
+            intake = _Intake(reader, self._store, self._connection, writer, self._now_ns, self._ranked)
+            if n_bytes < MANY_BYTES:
+                return intake.read_here(given)
+            with closing(ExtractionPool(self._store.pack.path)) as pool:
+                return intake.read_with(pool, given)
 
     def _text_of_path(self, path: str) -> str | None:
         row = self._connection.execute(
@@ -137,13 +142,15 @@ class _Intake:
 
     def __init__(
         self,
-        root: Path,
+        reader: TreeReader,
         store: IndexStore,
         connection: sqlite3.Connection,
         writer: PackWriter,
         now_ns: Callable[[], int],
+        ranked: LexicalUpdate | None,
     ) -> None:
-        self._root = root
+        self._reader = reader
+        self._ranked = ranked
         self._store = store
         self._connection = connection
         self._writer = writer
@@ -161,7 +168,7 @@ class _Intake:
                 continue
             readings.append(reading)
             if job is not None:
-                self._keep(job, extract_here(job, data))
+                self._keep(job, extract_here(job, data), data)
             given.progress(number, len(given.suspects))
         return readings, gone
 
@@ -183,7 +190,7 @@ class _Intake:
         self._writer.flush()
         n_here = len(given.suspects) - n_jobs
         for number, (job, facts) in enumerate(pool.results(), start=1):
-            self._keep(job, facts)
+            self._keep(job, facts, self._store.pack.data(job.offset, job.length) or b"")
             given.progress(n_here + number, len(given.suspects))
         return readings, gone
 
@@ -193,7 +200,7 @@ class _Intake:
         data: bytes | None = None
         problem = f"larger than {MAX_TEXT_BYTES} bytes" if stamp.size > MAX_TEXT_BYTES else ""
         if not problem:
-            data, problem = self._bytes(path)
+            data, problem = self._reader.read(path)
             if data is None and not problem:
                 return None, None, b""
         if data is not None:
@@ -202,7 +209,21 @@ class _Intake:
         if data is None or problem:
             return reading, None, b""
         reading.text_id, offset = self._text(data)
-        return reading, self._job(reading, offset, len(data)), data
+        job = self._job(reading, offset, len(data))
+        if job is None and reading.facts_id is None and (reading.text_id, reading.dialect) not in self._wanted:
+            self._rank(reading, data, "")
+        elif reading.facts_id is not None:
+            self._rank(reading, data, self._names_of(reading.facts_id))
+        return reading, job, data
+
+    def _rank(self, reading: _Reading, data: bytes, names: str) -> None:
+        if self._ranked is not None:
+            text = data.decode("utf-8", "replace")
+            self._ranked.put(LexicalDocument(reading.path, language_of(reading.path), text, names))
+
+    def _names_of(self, facts_id: int) -> str:
+        row = self._connection.execute("SELECT columns FROM facts WHERE facts_id = ?", (facts_id,)).fetchone()
+        return " ".join(decode_columns(row[0]).names)
 
     def _job(self, reading: _Reading, offset: int, length: int) -> ExtractionJob | None:
         if load_language(reading.dialect) is None or reading.text_id is None:
@@ -219,9 +240,11 @@ class _Intake:
         self._jobs.append(key)
         return ExtractionJob(len(self._jobs) - 1, offset, length, reading.dialect)
 
-    def _keep(self, job: ExtractionJob, facts: EncodedFacts | None) -> None:
+    def _keep(self, job: ExtractionJob, facts: EncodedFacts | None, data: bytes) -> None:
         key = self._jobs[job.key]
         readings = self._wanted[key]
+        for reading in readings:
+            self._rank(reading, data, facts.names if facts is not None else "")
         if facts is None:
             return
         cursor = self._connection.execute(
@@ -233,17 +256,6 @@ class _Intake:
             reading.facts_id = cursor.lastrowid
         # A later file of the same text finds the facts in the database.
         del self._wanted[key]
-
-    def _bytes(self, path: str) -> tuple[bytes | None, str]:
-        try:
-            descriptor = open_source(self._root, RepoPath.parse(path))
-        except CodePlaneError as error:
-            return None, "" if error.code in {"FILE_NOT_FOUND", "NOT_A_FILE"} else error.message
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            try:
-                return file.read(MAX_TEXT_BYTES + 1), ""
-            except OSError as error:
-                return None, f"unreadable: {error.strerror}"
 
     def _text(self, data: bytes) -> tuple[int, int]:
         """Return the id of a text and where it lies, adding it when it is new."""

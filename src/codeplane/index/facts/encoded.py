@@ -15,13 +15,17 @@ TOO_LARGE = f"larger than {MAX_SOURCE_BYTES // (1024 * 1024)} MB: searched as te
 
 
 class EncodedFacts(NamedTuple):
-    """The facts of one text in one language; plain values only, so that they can cross between processes."""
+    """The facts of one text in one language; plain values only, so that they can cross between processes.
+
+    `names` are all identifiers of the file, for the ranked text index.
+    """
 
     outline: bytes
     columns: bytes
     link_hash: bytes
     package: str
     problem: str
+    names: str
 
 
 def encode_facts(source: bytes, dialect: str) -> EncodedFacts | None:
@@ -42,6 +46,7 @@ def encoded(facts: FileFacts, source: bytes) -> EncodedFacts:
         link_hash=compiled.link_hash,
         package=outline.package,
         problem=outline.problem,
+        names=" ".join(compiled.columns.names),
     )
 
 

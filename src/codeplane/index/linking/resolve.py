@@ -96,13 +96,19 @@ class Resolver:
 
     def __init__(self, unit: LinkUnit) -> None:
         self._unit = unit
-        self._outline = unit.outline_of
+        self._outlines: dict[int, Outline] = {}
         self._answers: dict[tuple[str, str], Meaning] = {}
         self._orders: dict[tuple[int, int], Order] = {}
         self._open: dict[Question, int] = {}
         self._depth = 0
         self._lowest_open = _NEVER
         self._located: dict[tuple[str, str], str | None] = {}
+
+    def _outline(self, file_id: int) -> Outline:
+        known = self._outlines.get(file_id)
+        if known is None:
+            known = self._outlines[file_id] = self._unit.outline_of(file_id)
+        return known
 
     def meanings(self, file_id: int) -> list[Meaning]:
         """Return the meaning of every expression of a file; operands come before what is made of them."""
