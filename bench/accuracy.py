@@ -73,6 +73,7 @@ class Index:
     def __init__(self, reader: FactReader, languages: Iterable[str]) -> None:
         self.uses: list[Use] = []
         self.meaning_at: dict[tuple[str, int], tuple[str, int]] = {}
+        self.imports: dict[str, list[tuple[int, int]]] = {}
         marks = ", ".join("?" * len(tuple(languages)))
         rows = reader.connection.execute(
             f"SELECT file_id FROM files WHERE facts_id IS NOT NULL AND language IN ({marks}) ORDER BY path",
@@ -85,6 +86,7 @@ class Index:
 
     def _read(self, reader: FactReader, view: FileView) -> None:
         columns = view.columns
+        self.imports[view.file.path] = [(row[6], row[7]) for row in view.outline.import_rows]
         for position, start in enumerate(columns.starts):
             tier, target = view.meaning(position)
             place = self._place(reader, target)
@@ -94,6 +96,10 @@ class Index:
                 continue
             name = columns.names[columns.name_numbers[position]]
             self.uses.append(Use(view.file.path, start, name, _is_attribute(view, position), tier, place))
+
+    def is_import(self, place: tuple[str, int]) -> bool:
+        """Tell whether a place is an import: a judge that stops there knows of no definition in the repository."""
+        return any(start <= place[1] < end for start, end in self.imports.get(place[0], ()))
 
     @staticmethod
     def _place(reader: FactReader, target: tuple[int, int] | None) -> tuple[str, int] | None:
@@ -121,7 +127,13 @@ def main() -> int:
     sure = [use for use in index.uses if use.tier in SURE]
     precision = draw.sample(sure, min(options.sample, len(sure)))
     recall = draw.sample(index.uses, min(options.sample * 2, len(index.uses)))
-    judged = _answers(options, {(use.path, use.start) for use in [*precision, *recall]})
+    answers = _answers(options, {(use.path, use.start) for use in [*precision, *recall]})
+    judged = {
+        use: [place for place in defs if index.meaning_at.get(place) or not index.is_import(place)]
+        for use, defs in answers.items()
+        # What a judge calls its own definition, such as a key of an object literal, is no use.
+        if use not in defs
+    }
     tiers = {tier.name: sum(use.tier is tier for use in index.uses) for tier in Tier}
     print(f"{options.repo.name}: {len(index.uses)} uses, " + ", ".join(f"{n} {name}" for name, n in tiers.items()))
     rows = [

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 
 class Texts:
@@ -47,7 +48,7 @@ class Texts:
 
 def ask_jedi(root: Path, questions: list[dict[str, object]]) -> Iterator[dict[str, object]]:
     """Yield jedi's answers."""
-    import jedi  # noqa: PLC0415 - only this judge needs it
+    import jedi  # type: ignore[import-not-found]  # noqa: PLC0415 - only this judge needs it, in its own interpreter
 
     jedi.settings.fast_parser = True
     project = jedi.Project(root)
@@ -85,7 +86,7 @@ class LanguageServer:
 
     def __init__(self, argv: list[str], root: Path) -> None:
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self._answers: dict[int, object] = {}
+        self._answers: dict[int, Any] = {}
         self._came = threading.Condition()
         self._number = 0
         threading.Thread(target=self._listen, daemon=True).start()
@@ -101,7 +102,7 @@ class LanguageServer:
             message["id"] = number
         self._send(message)
 
-    def ask(self, method: str, params: object, timeout: float = 600) -> object:
+    def ask(self, method: str, params: object, timeout: float = 600) -> Any:
         """Send a request and return its result."""
         self._number += 1
         number = self._number

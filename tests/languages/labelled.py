@@ -6,7 +6,7 @@ that name on the line. Answers:
 
 - `tag`: bound for certain to the definition of that name on the tagged line (`tag#2`: to the second such name there),
   `tag?` the same with a doubt, `import tag` to an import on that line
-- `-`: a plain name that is bound to nothing in this file
+- `-`: a plain name that is bound to nothing in this file; `?`: one that is known to be unknown
 - `.x`: a member of the reference `x` before it; `()`, `key`, `this`, `super`: the receivers that are no references
 - `absent`: no fact at all
 """
@@ -97,6 +97,8 @@ def _answer(case: BindingCase, facts: FileFacts, lines: Lines, reference: Refere
     doubt = "?" if fact.certainty is Certainty.UNCERTAIN else ""
     if fact.target_kind is BindTarget.IMPORT:
         return f"import {_tag(case, lines.line_of(facts.imports[fact.target].start))}{doubt}"
+    if fact.target_kind is BindTarget.UNKNOWN:
+        return "?"
     target = facts.definitions[fact.target]
     line = lines.line_of(target.name_start)
     starts = [one[0] for one in facts.references if one[1] == target.name and lines.line_of(one[0]) == line]
@@ -122,7 +124,9 @@ def _read_case(part: str) -> BindingCase:
         labels.extend(_read_labels(number, note[2] or ""))
     for label in labels:
         tag = label.answer.removeprefix("import ").rstrip("?").partition("#")[0]
-        assert tag in tags or tag in {"-", "absent", *_CODES.values()} or tag[0] == ".", f"{title}: no tag {tag}"
+        assert tag in tags or tag in {"", "-", "absent", *_CODES.values()} or tag.startswith("."), (
+            f"{title}: no tag {tag}"
+        )
     return BindingCase(title.strip(), source, tuple(labels), tags)
 
 

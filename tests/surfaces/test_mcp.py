@@ -79,7 +79,10 @@ def _tools(open_peer: OpenPeer, profile: str = "") -> list[dict[str, Any]]:
     [
         ("", CORE_TOOLS),
         ("core", CORE_TOOLS),
-        ("full", ["call", "describe", "list_files", "map_repo", "read_file_full", "read_source", "reset_budget", "search"]),
+        (
+            "full",
+            ["call", "describe", "list_files", "map_repo", "read_file_full", "read_source", "reset_budget", "search"],
+        ),
         ("list_files,describe", ["describe", "list_files"]),
     ],
 )

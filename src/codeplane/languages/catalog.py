@@ -11,8 +11,13 @@ from codeplane.languages.detect import language_of
 from codeplane.languages.language import Language
 
 LANGUAGES: Final = (
+    "go",
+    "javascript",
     "python",
-)  # fmt: skip
+    "rust",
+    "tsx",
+    "typescript",
+)
 
 
 @cache

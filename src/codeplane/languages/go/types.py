@@ -1,0 +1,105 @@
+"""Read from the syntax which type something plainly has."""
+
+from typing import Final
+
+from tree_sitter import Node
+
+from codeplane.languages.block_scopes.nodes import children_of, first_child
+from codeplane.languages.facts import NONE
+from codeplane.languages.go.syntax import (
+    ARGUMENTS_FIELD,
+    FUNCTION_FIELD,
+    NAME_FIELD,
+    OPERAND_FIELD,
+    OPERATOR_FIELD,
+    TYPE_FIELD,
+)
+
+_NAMED_TYPES: Final = frozenset({"type_identifier", "identifier"})
+_BASES: Final = frozenset({"type_identifier", "qualified_type", "generic_type"})
+
+
+def type_reference(node: Node | None) -> int:
+    """Return the start of the reference that names a type, through one pointer; NONE for types without a name."""
+    if node is not None and node.type == "pointer_type":
+        node = first_child(node)
+    return base_reference(node)
+
+
+def base_reference(node: Node | None) -> int:
+    """Return the start of the reference that names a type, NONE for pointers and types without a name."""
+    while node is not None:
+        kind = node.type
+        if kind in _NAMED_TYPES:
+            return NONE if node.is_missing else node.start_byte
+        if kind == "qualified_type":
+            node = node.child_by_field_id(NAME_FIELD)
+        elif kind == "generic_type":
+            node = node.child_by_field_id(TYPE_FIELD)
+        elif kind == "parenthesized_type":
+            node = first_child(node)
+        else:
+            break
+    return NONE
+
+
+def embedded_reference(node: Node) -> int:
+    """Return the start of the reference that a `type_elem` of an interface embeds, NONE for unions and the like."""
+    children = children_of(node)
+    return base_reference(children[0]) if len(children) == 1 and children[0].type in _BASES else NONE
+
+
+def value_reference(value: Node | None) -> int:
+    """Return the start of the reference that names the type of a value: `T{}`, `&T{}`, `new(T)`, `x.(T)`."""
+    if value is None:
+        return NONE
+    kind = value.type
+    if kind == "unary_expression":
+        operand = value.child_by_field_id(OPERAND_FIELD)
+        operator = value.child_by_field_id(OPERATOR_FIELD)
+        if operand is None or operator is None or operator.type != "&" or operand.type != "composite_literal":
+            return NONE
+        return _literal_reference(operand)
+    if kind == "composite_literal":
+        return _literal_reference(value)
+    if kind == "type_assertion_expression":
+        return type_reference(value.child_by_field_id(TYPE_FIELD))
+    return _new_reference(value) if kind == "call_expression" else NONE
+
+
+def value_types(values: Node, n_names: int) -> list[int]:
+    """Return the type reference of each value of a list, if there is one value per name.
+
+    The first of two results of a type assertion (`x, ok := y.(T)`) has its type as well.
+    """
+    children = children_of(values)
+    if len(children) == n_names:
+        return [value_reference(child) for child in children]
+    if len(children) == 1 and n_names == 2 and children[0].type == "type_assertion_expression":
+        return [value_reference(children[0]), NONE]
+    return [NONE] * n_names
+
+
+def receiver_name(node: Node | None) -> Node | None:
+    """Return the name of the type in a receiver's parameter declaration."""
+    while node is not None and node.type != "type_identifier":
+        if node.type in {"pointer_type", "parenthesized_type"}:
+            node = first_child(node)
+        elif node.type == "generic_type":
+            node = node.child_by_field_id(TYPE_FIELD)
+        else:
+            return None
+    return node
+
+
+def _literal_reference(literal: Node) -> int:
+    return base_reference(literal.child_by_field_id(TYPE_FIELD))
+
+
+def _new_reference(call: Node) -> int:
+    function = call.child_by_field_id(FUNCTION_FIELD)
+    arguments = call.child_by_field_id(ARGUMENTS_FIELD)
+    if function is None or arguments is None or function.type != "identifier" or function.text != b"new":
+        return NONE
+    types = children_of(arguments)
+    return base_reference(types[0]) if len(types) == 1 else NONE

@@ -1,0 +1,43 @@
+"""Extract the facts of a Rust file from its bytes."""
+
+from tree_sitter import Node
+
+from codeplane.core.clock import Clock
+from codeplane.languages.block_scopes.damage import outside_errors, repair
+from codeplane.languages.block_scopes.tables import settle_binds
+from codeplane.languages.block_scopes.texts import SourceText
+from codeplane.languages.facts import FileFacts
+from codeplane.languages.parsing import SYSTEM_CLOCK, IsOver, capture, extract_within_limits
+from codeplane.languages.rust.names import read_names
+from codeplane.languages.rust.settling import Settled
+from codeplane.languages.rust.structure import read_structure
+from codeplane.languages.rust.syntax import QUERY, RUST
+
+
+def extract(source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:
+    """Return what the file says about itself."""
+    return extract_within_limits(source, RUST, _read, clock)
+
+
+def _read(source: bytes, root: Node, is_over: IsOver) -> FileFacts:
+    captures = capture(QUERY, root, is_over)
+    n_errors = len(captures.get("error", ()))
+    if n_errors:
+        captures = outside_errors(captures)
+    text = SourceText(source)
+    structure = read_structure(captures.get("event", []), captures.get("keyword", []), text, is_over)
+    settled = Settled(structure)
+    tables = structure.tables
+    binds = settle_binds(tables.places, settled.doubtful)
+    references = read_names(captures, text, structure, settled, binds, is_over)
+    facts = FileFacts(
+        scopes=tables.scopes,
+        definitions=tables.definitions,
+        references=references,
+        binds=binds.facts,
+        imports=tables.imports,
+        n_errors=n_errors,
+    )
+    if n_errors:
+        repair(facts)
+    return facts

@@ -1,0 +1,9 @@
+"""Rust, as the index sees it."""
+
+from typing import Final
+
+from codeplane.languages.language import Depth, Language
+from codeplane.languages.rust.extract import extract
+from codeplane.languages.rust.linking import LINKING
+
+LANGUAGE: Final = Language(name="rust", depth=Depth.FULL, extract=extract, linking=LINKING)

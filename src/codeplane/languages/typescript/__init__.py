@@ -1,0 +1,1 @@
+"""TypeScript; everything it does is in the package `javascript`, which reads all three grammars."""

@@ -1,0 +1,9 @@
+"""TypeScript, as the catalog knows it."""
+
+from typing import Final
+
+from codeplane.languages.javascript.extract import extract_typescript
+from codeplane.languages.javascript.linking import JAVASCRIPT_LINKING
+from codeplane.languages.language import Depth, Language
+
+LANGUAGE: Final = Language(name="typescript", depth=Depth.FULL, extract=extract_typescript, linking=JAVASCRIPT_LINKING)
