@@ -244,16 +244,26 @@ class IndexStore:
         """Return how many bytes of the pack are in use or were."""
         return int(self.meta("pack_size", "0"))
 
-    def files(self) -> dict[str, IndexedFile]:
-        """Return every file by path."""
+    def files(self, paths: Iterable[str] | None = None) -> dict[str, IndexedFile]:
+        """Return files by path, every one unless paths are given."""
         with self.database.read() as connection:
-            return {record["path"]: _file(record) for record in connection.execute("SELECT * FROM files")}
+            if paths is None:
+                rows = connection.execute("SELECT * FROM files").fetchall()
+            else:
+                found = (connection.execute("SELECT * FROM files WHERE path = ?", (one,)).fetchone() for one in paths)
+                rows = [row for row in found if row is not None]
+        return {record["path"]: _file(record) for record in rows}
 
-    def texts(self) -> dict[int, IndexedText]:
-        """Return every text that some file holds, by id."""
+    def texts(self, text_ids: Iterable[int] | None = None) -> dict[int, IndexedText]:
+        """Return texts by id, every one that some file holds unless ids are given."""
         query = "SELECT * FROM texts WHERE text_id IN (SELECT text_id FROM files WHERE text_id IS NOT NULL)"
         with self.database.read() as connection:
-            return {record["text_id"]: _text(record) for record in connection.execute(query)}
+            if text_ids is None:
+                rows = connection.execute(query).fetchall()
+            else:
+                found = (connection.execute("SELECT * FROM texts WHERE text_id = ?", (i,)).fetchone() for i in text_ids)
+                rows = [row for row in found if row is not None]
+        return {record["text_id"]: _text(record) for record in rows}
 
     def text_by_hash(self, connection: sqlite3.Connection, sha256: str) -> IndexedText | None:
         """Return a text by its raw hash, also one that no file holds any more."""

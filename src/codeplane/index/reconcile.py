@@ -113,6 +113,18 @@ class Reconciler:
                     self._finished = number
             return self._last
 
+    def _reloaded(
+        self, known: dict[str, IndexedFile], suspects: list[str], result: UpdateResult
+    ) -> tuple[dict[str, IndexedFile], dict[int, IndexedText]]:
+        """Return files and texts as they are now; after a change of content only the rows that were written are read."""
+        if self.state is None or result.added or result.removed or result.reaches_others:
+            return self.store.files(), self.store.texts()
+        fresh = self.store.files(suspects)
+        texts = dict(self.state.texts)
+        wanted = [one.text_id for one in fresh.values() if one.text_id is not None and one.text_id not in texts]
+        texts.update(self.store.texts(wanted))
+        return {**known, **fresh}, texts
+
     def _finish_ranked(
         self, connection: sqlite3.Connection, ranked: LexicalUpdate, result: UpdateResult, pack_size: int
     ) -> None:
@@ -250,11 +262,11 @@ class Reconciler:
                     ranked.cancel()
                 raise
             write_meta(connection, {"epoch": str(result.epoch), "pack_size": str(writer.size)})
-        files = self.store.files()
+        files, texts = self._reloaded(known, suspects, result)
         self.state = IndexState(
             epoch=result.epoch,
             files=files,
-            texts=self.store.texts(),
+            texts=texts,
             left_out=tuple(found.left_out),
             pack=self.store.pack,
             pack_size=self.store.pack_size(),

@@ -69,8 +69,11 @@ class StructureUpdate:
         self._holds_tracked = holds_tracked
         self._outlines = OutlineCache(connection)
 
-    def run(self, changes: FileChanges, epoch: int) -> None:
-        """Give units, name modules, write definitions and links, keep a snapshot."""
+    def run(self, changes: FileChanges, epoch: int) -> bool:
+        """Give units, name modules, write definitions and links, keep a snapshot.
+
+        Return whether files other than the changed ones got another unit or module.
+        """
         if changes.added or changes.removed or self._may_move_units(changes.changed):
             self._assign_units()
         files = self._files()
@@ -91,6 +94,7 @@ class StructureUpdate:
             links.update(self._link_changes(family, changes, reidentified, modules))
         self._write_unlinked_imports(files, modules, changes.added | changes.changed)
         self._take_snapshot(files, changes, epoch)
+        return not reidentified <= changes.all
 
     def _write_unlinked_imports(
         self, files: Mapping[str, _File], linked: Mapping[str, str], paths: Iterable[str]

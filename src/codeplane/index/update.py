@@ -43,12 +43,16 @@ class UpdateInput:
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
-    """What one update found to differ, and the epoch it makes."""
+    """What one update found to differ, and the epoch it makes.
+
+    `reaches_others` says that rows of other files changed too.
+    """
 
     epoch: int
     added: tuple[str, ...]
     changed: tuple[str, ...]
     removed: tuple[str, ...]
+    reaches_others: bool = True
 
 
 @dataclass(slots=True)
@@ -97,11 +101,12 @@ class IndexUpdate:
         gone_ids = [(given.known[path].file_id,) for path in removed]
         self._forget(gone_ids)
         self._write_files(readings, given.known, epoch)
+        reaches_others = False
         if is_new:
             changes = FileChanges(given.known, frozenset(added), frozenset(changed), frozenset(removed))
             structure = StructureUpdate(self._connection, self._text_of_path, given.holds_tracked)
-            structure.run(changes, epoch)
-        return UpdateResult(epoch, tuple(added), tuple(changed), tuple(removed))
+            reaches_others = structure.run(changes, epoch)
+        return UpdateResult(epoch, tuple(added), tuple(changed), tuple(removed), reaches_others)
 
     def _forget(self, file_ids: list[tuple[int]]) -> None:
         self._connection.executemany("DELETE FROM files WHERE file_id = ?", file_ids)

@@ -1,0 +1,189 @@
+"""How long indexing and its answers take, beside the floors they rest on.
+
+python bench/index.py --repo DIRECTORY [--runs N]
+
+Cold: building the whole index, over parsing the same files with tree-sitter on one core. Nothing changed: the freshness
+check over a bare sweep with stat. One file changed: from the edit to a fresh answer. Queries are asked through the door,
+after the freshness check, whose time is printed beside them. The repository is copied, so that it stays as it is.
+"""
+
+import argparse
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tree_sitter import Language as Grammar
+from tree_sitter import Parser
+
+from codeplane.languages import parsing
+from codeplane.languages.catalog import dialect_of, load_language
+from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.dispatch import dispatch
+from codeplane.operations.run import Door
+from codeplane.surfaces.cli.call_command import cli_caller
+from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
+
+
+def main() -> int:
+    """Print the ratios."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--repo", type=Path, required=True)
+    arguments.add_argument("--runs", type=int, default=3, help="the best of so many cold builds counts")
+    arguments.add_argument("--symbol", default="QuerySet", help="a class that is often referred to")
+    options = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory) / options.repo.name
+        shutil.copytree(options.repo, root, ignore=shutil.ignore_patterns(".git", ".codeplane"), symlinks=True)
+        for command in (
+            ["init", "-q"],
+            ["add", "-A"],
+            ["-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "b"],
+        ):
+            subprocess.run(["git", *command], cwd=root, check=True)
+        measure(root, options.runs, options.symbol)
+    return 0
+
+
+def measure(root: Path, runs: int, symbol: str) -> None:
+    """Measure one repository."""
+    files = [path for path in sorted(root.rglob("*")) if path.is_file() and ".git" not in path.parts]
+    floor = parse_floor(files)
+    cold = min(cold_build(root) for _ in range(runs))
+    print(
+        f"{len(files)} files; parsing alone {floor:.2f} s, cold index {cold:.2f} s: {cold / floor:.2f} x (goal 3, aim 2)"
+    )
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"memory: {own:.0f} MB here and at most {children:.0f} MB in each of two workers (goal 300 in all)")
+    with open_workspace(WorkspaceRequest(root)) as workspace:
+        workspace.index.refresh()
+        text = sum(one.extent.length for one in workspace.index.state().texts.values())
+        size = workspace.index.counts().size_bytes
+        print(f"on disk: {size / 1e6:.1f} MB for {text / 1e6:.1f} MB of text: {size / text:.2f} x (goal 2)")
+        measure_freshness(workspace, root, files)
+        measure_queries(workspace, symbol)
+
+
+def parse_floor(files: list[Path]) -> float:
+    """Return the time tree-sitter needs for every file that has a grammar, read beforehand."""
+    grammars: list[Grammar] = []
+
+    def remember(_source: bytes, grammar: Grammar, *_rest: object) -> None:
+        grammars.append(grammar)
+        raise parsing.OutOfTimeError
+
+    work = []
+    known: dict[str, Grammar | None] = {}
+    for path in files:
+        dialect = dialect_of(path.name)
+        language = load_language(dialect)
+        if language is None:
+            continue
+        if dialect not in known:
+            real, parsing.parse = parsing.parse, remember  # type: ignore[assignment]  # to learn the grammar it uses
+            language.extract(b"\n")
+            parsing.parse = real
+            known[dialect] = grammars.pop() if grammars else None
+        grammar = known[dialect]
+        if grammar is not None:
+            work.append((Parser(grammar), path.read_bytes()))
+    begun = time.perf_counter()
+    for parser, source in work:
+        parser.parse(source)
+    return time.perf_counter() - begun
+
+
+def cold_build(root: Path) -> float:
+    """Return the time of a build from nothing."""
+    shutil.rmtree(root / ".codeplane", ignore_errors=True)
+    with open_workspace(WorkspaceRequest(root)) as workspace:
+        index = workspace.index
+        begun = time.perf_counter()
+        index.refresh()
+        return time.perf_counter() - begun
+
+
+def measure_freshness(workspace: Workspace, root: Path, files: list[Path]) -> None:
+    """Print what checking costs when nothing, and when one file, has changed."""
+    nothing = median(workspace.index.refresh)
+    sweep = median(lambda: bare_sweep(root))
+    print(
+        f"nothing changed: {nothing * 1000:.0f} ms, bare sweep {sweep * 1000:.0f} ms: {nothing / sweep:.2f} x (goal 1.5)"
+    )
+    sources = [path for path in files if path.suffix in {".py", ".ts", ".go", ".rs", ".java", ".js"}][
+        :: max(1, len(files) // 40)
+    ]
+    times = []
+    for path in sources[:20]:
+        original = path.read_bytes()
+        path.write_bytes(original + b"\n")
+        begun = time.perf_counter()
+        workspace.index.refresh()
+        times.append(time.perf_counter() - begun)
+        path.write_bytes(original)
+        workspace.index.refresh()
+    if times:
+        print(f"one file changed, {len(times)} files: p95 {percentile(times) * 1000:.0f} ms (goal 150)")
+
+
+def measure_queries(workspace: Workspace, symbol: str) -> None:
+    """Print how long answers take beyond the freshness check."""
+    door = Door(workspace, OPERATIONS)
+    caller = cli_caller(workspace)
+    check = median(workspace.index.refresh)
+    for label, goal, name, arguments in (
+        ("definition", 15, "search", {"query": symbol, "mode": "definitions"}),
+        ("symbol, mistyped", 15, "search", {"query": symbol[:-1] + "x", "mode": "symbol"}),
+        ("references", 30, "search", {"query": symbol, "mode": "references"}),
+        ("text, a whole name", 50, "search", {"query": symbol}),
+        ("map", 100, "map_repo", {}),
+    ):
+        times = []
+        for _ in range(20):
+            begun = time.perf_counter()
+            dispatch(door, name, arguments, caller)
+            times.append(time.perf_counter() - begun)
+        beyond = max(0.0, percentile(times) - check)
+        print(f"{label}: p95 {beyond * 1000:.0f} ms after the check of {check * 1000:.0f} ms (goal {goal})")
+
+
+def bare_sweep(root: Path) -> int:
+    """Look at every file once, and do nothing else."""
+    n_files = 0
+    waiting = [str(root)]
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in {".git", ".codeplane"}:
+                        waiting.append(entry.path)
+                else:
+                    entry.stat(follow_symlinks=False)
+                    n_files += 1
+    return n_files
+
+
+def median(action: Callable[[], object]) -> float:
+    """Return the median time of an action."""
+    times = []
+    for _ in range(9):
+        begun = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - begun)
+    return statistics.median(times)
+
+
+def percentile(times: list[float]) -> float:
+    """Return the 95th percentile."""
+    return sorted(times)[min(len(times) - 1, int(0.95 * len(times)))]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
