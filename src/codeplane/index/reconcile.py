@@ -116,7 +116,7 @@ class Reconciler:
     def _reloaded(
         self, known: dict[str, IndexedFile], suspects: list[str], result: UpdateResult
     ) -> tuple[dict[str, IndexedFile], dict[int, IndexedText]]:
-        """Return files and texts as they are now; after a change of content only the rows that were written are read."""
+        """Return files and texts as they are now; after a change of content only written rows are read."""
         if self.state is None or result.added or result.removed or result.reaches_others:
             return self.store.files(), self.store.texts()
         fresh = self.store.files(suspects)

@@ -53,6 +53,7 @@ class LinkingRules:
     the enclosing class or its bases (Java). `separator` joins the parts of a module's name.
     `imports_reach_into_types`: what an import names may be a type inside a module, found by taking parts off the end
     (Java, Rust). `binds_first_part`: an import of a module without alias binds the first part of its name (Python).
+    `statics_are_apart`: members marked `static` belong to a class, the others to its instances (JavaScript).
     `members_stand_outside`: members of a type may stand outside of its body (Go, Rust). `config_names` are the names
     of files that change what imports mean; `texts_make_modules` says that the files' own texts do.
     """
@@ -63,6 +64,7 @@ class LinkingRules:
     separator: str = "."
     imports_reach_into_types: bool = False
     binds_first_part: bool = False
+    statics_are_apart: bool = False
     members_stand_outside: bool = False
     config_names: frozenset[str] = frozenset()
     texts_make_modules: bool = False

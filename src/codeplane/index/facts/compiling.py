@@ -33,6 +33,14 @@ CLASS_LIKE: Final = frozenset(
         DefinitionKind.TRAIT,
     }
 )
+# What may have a body of members besides: object literals and types written out.
+HOLDS_MEMBERS: Final = CLASS_LIKE | {
+    DefinitionKind.TYPE,
+    DefinitionKind.VARIABLE,
+    DefinitionKind.CONSTANT,
+    DefinitionKind.PROPERTY,
+    DefinitionKind.FIELD,
+}
 _LOCAL_KINDS: Final = frozenset(
     {DefinitionKind.PARAMETER, DefinitionKind.VARIABLE, DefinitionKind.CONSTANT, DefinitionKind.TYPE}
 )
@@ -289,7 +297,7 @@ def _outline(facts: FileFacts, source: bytes, program: _Program, n_visible: int)
     by_scope = {
         one.body_scope: number
         for number, one in enumerate(definitions)
-        if one.body_scope != NONE and one.kind in CLASS_LIKE
+        if one.body_scope != NONE and one.kind in HOLDS_MEMBERS
     }
     siblings: list[int] = []
     seen: dict[tuple[int, str, str], int] = {}
@@ -333,10 +341,10 @@ def _outline(facts: FileFacts, source: bytes, program: _Program, n_visible: int)
 
 
 def _outer_scopes(facts: FileFacts) -> set[int]:
-    """Return the scopes whose names others can reach: the file's own and, from there, bodies of class-like things."""
+    """Return the scopes whose names others can reach: the file's own and, from there, bodies of what holds members."""
     outer = {0}
     for one in facts.definitions:
-        if one.scope in outer and one.kind in CLASS_LIKE and one.body_scope != NONE:
+        if one.scope in outer and one.kind in HOLDS_MEMBERS and one.body_scope != NONE:
             outer.add(one.body_scope)
     return outer
 

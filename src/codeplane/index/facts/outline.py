@@ -20,7 +20,7 @@ from codeplane.languages.facts import (
     Import,
 )
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 _LEVEL: Final = 1
 
 

@@ -27,6 +27,13 @@ _HOLDS_VALUE: Final = frozenset(
     )
 )
 _PROPERTY: Final = int(DefinitionKind.PROPERTY)
+_TYPE: Final = int(DefinitionKind.TYPE)
+_CLASS: Final = int(DefinitionKind.CLASS)
+_DECORATORS: Final = 9
+_OWNER: Final = 11
+_STATIC: Final = "static"
+_DEFAULT: Final = "default"
+_WHOLE_MODULE: Final = frozenset({"commonjs", "export_assignment"})
 _CERTAIN: Final = int(Certainty.CERTAIN)
 _DEF: Final = int(BindTarget.DEF)
 _IMPORT: Final = int(BindTarget.IMPORT)
@@ -132,7 +139,9 @@ class Resolver:
     @staticmethod
     def _has_members(outline: Outline, number: int) -> bool:
         row = outline.definition_rows[number]
-        return row[_KIND] in _CLASS_LIKE or row[_INSTANCE_OF] != NONE or number in outline.type_expressions
+        if row[_KIND] in _CLASS_LIKE or row[_INSTANCE_OF] != NONE:
+            return True
+        return number in outline.type_expressions or number in outline.members
 
     def located(self, path: str, source: str) -> str | None:
         """Return the module that an import means by its source text."""
@@ -368,14 +377,16 @@ class Resolver:
         """Return what a name means that nothing in its file binds."""
         asked: frozenset[str] = frozenset()
         if class_around != NONE and self._unit.rules.class_scope_is_visible:
-            meaning = self._class_member(file_id, class_around, name, skip_own=False)
+            meaning = self._class_member(file_id, class_around, name)
             asked |= meaning.asked
             if meaning.value is not None:
                 return meaning
-        meaning, is_bound = self._from_stars(file_id, outline, name)
-        asked |= meaning.asked
-        if is_bound:
-            return Meaning(meaning.value, meaning.chain, asked)
+        # What `export * from` passes on is not seen in the file itself.
+        if not self._unit.rules.exports_are_explicit:
+            meaning, is_bound = self._from_stars(file_id, outline, name)
+            asked |= meaning.asked
+            if is_bound:
+                return Meaning(meaning.value, meaning.chain, asked)
         for module in self._unit.linker.implicit_modules(self._unit.files[file_id].path):
             meaning = self.lookup(module, name)
             asked |= meaning.asked
@@ -387,18 +398,21 @@ class Resolver:
         """Return a member of a module, a type or a value of a known type."""
         tag, place, number = holder
         if tag == Tag.MODULE:
-            return self.lookup(str(place), name)
+            meaning = self.lookup(str(place), name)
+            return meaning if meaning.value is not None else self._member_of_default(str(place), name, meaning)
         file_id = int(place)
         outline = self._outline(file_id)
         kind = outline.definition_rows[number][_KIND]
         if tag == Tag.INSTANCE or kind in _CLASS_LIKE:
-            return self._class_member(file_id, number, name, skip_own=False)
+            return self._class_member(file_id, number, name, of_class=tag != Tag.INSTANCE)
         if kind not in _HOLDS_VALUE:
             return _NOTHING
+        if number in outline.members:
+            return self._class_member(file_id, number, name)
         instance = self._type_of(file_id, outline, number)
         if instance.value is None:
             return Meaning(None, (), instance.asked)
-        meaning = self._class_member(int(instance.value[1]), instance.value[2], name, skip_own=False)
+        meaning = self._class_member(int(instance.value[1]), instance.value[2], name, of_class=False)
         return Meaning(meaning.value, (*instance.chain, *meaning.chain), instance.asked | meaning.asked)
 
     def _type_of(self, file_id: int, outline: Outline, number: int) -> Meaning:
@@ -413,13 +427,33 @@ class Resolver:
         if meaning.value is None or meaning.value[0] != Tag.DEFINITION:
             return Meaning(None, (), meaning.asked)
         _, place, definition = meaning.value
-        if self._outline(int(place)).definition_rows[definition][_KIND] not in _CLASS_LIKE:
+        holder = self._outline(int(place))
+        kind = holder.definition_rows[definition][_KIND]
+        if kind not in _CLASS_LIKE and not (kind == _TYPE and definition in holder.members):
             return Meaning(None, (), meaning.asked)
         chain = ((Step.TYPE, file_id, number), *meaning.chain)
         return Meaning((Tag.INSTANCE, place, definition), chain, meaning.asked)
 
-    def _class_member(self, file_id: int, number: int, name: str, *, skip_own: bool) -> Meaning:
-        """Return a member of a type or of its bases, in the order in which the language looks at them."""
+    def _member_of_default(self, module: str, name: str, missed: Meaning) -> Meaning:
+        """Return a member of what a module as a whole is set to (`module.exports = …`)."""
+        if not self._unit.rules.exports_are_explicit:
+            return missed
+        rows = [row for one in self._unit.files_of(module) for row in self._outline(one).export_rows]
+        if not any(row[0] == _DEFAULT and row[4] in _WHOLE_MODULE for row in rows):
+            return missed
+        default = self.lookup(module, _DEFAULT)
+        if default.value is None or default.value[0] == Tag.MODULE:
+            return Meaning(None, (), missed.asked | default.asked)
+        member = self._member(default.value, name)
+        return Meaning(member.value, default.chain + member.chain, missed.asked | default.asked | member.asked)
+
+    def _class_member(
+        self, file_id: int, number: int, name: str, *, skip_own: bool = False, of_class: bool | None = None
+    ) -> Meaning:
+        """Return a member of a type or of its bases, in the order in which the language looks at them.
+
+        `of_class` says whether it is asked of the class itself or of an instance, None when that is not known.
+        """
         order, asked = self._order_of(file_id, number)
         for position, one in enumerate(order):
             if one is None:
@@ -429,6 +463,9 @@ class Resolver:
             holder, definition = one
             dynamic = self._outline(holder).dynamic_members.get(definition, ())
             places = self._own_members(holder, definition, name)
+            kind = self._outline(holder).definition_rows[definition][_KIND]
+            if of_class is not None and self._unit.rules.statics_are_apart and kind == _CLASS:
+                places = [one for one in places if self._is_static(*one) is of_class]
             if name in dynamic:
                 break
             if not places:
@@ -440,6 +477,11 @@ class Resolver:
             step = Step.MEMBER if position == 0 else Step.BASE
             return Meaning((Tag.DEFINITION, place, member), ((step, file_id, number),), asked)
         return Meaning(None, (), asked)
+
+    def _is_static(self, file_id: int, number: int) -> bool:
+        row = self._outline(file_id).definition_rows[number]
+        # What a merged namespace adds stands outside of the class and belongs to it, not to its instances.
+        return _STATIC in row[_DECORATORS] or bool(row[_OWNER])
 
     def _own_members(self, file_id: int, number: int, name: str) -> list[tuple[int, int]]:
         outline = self._outline(file_id)

@@ -82,5 +82,9 @@ class JavaScriptLinker:
 
 
 JAVASCRIPT_LINKING: Final = LinkingRules(
-    build=JavaScriptLinker, exports_are_explicit=True, members_stand_outside=True, config_names=_CONFIG_NAMES
+    build=JavaScriptLinker,
+    exports_are_explicit=True,
+    statics_are_apart=True,
+    members_stand_outside=True,
+    config_names=_CONFIG_NAMES,
 )
