@@ -80,5 +80,23 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "INDEX-HEAL": ("a damaged index heals itself", ("test_a_damaged_index_heals_itself",)),
     "INDEX-KILL": ("a killed build is completed", ("test_a_build_that_was_killed_is_completed_by_the_next",)),
     "SEARCH-COMPLETE": ("a literal finds the lines grep finds", ("test_a_literal_finds_the_same_lines_as_grep",)),
+    "INDEX-DETERMINISM": (
+        "any history ends in the facts of a cold build",
+        ("test_an_incremental_history_ends_with_the_facts_of_a_cold_build", "test_two_cold_builds_are_equal"),
+    ),
+    "FACT-TABLES": (
+        "every table and query of section 7 has its names",
+        (
+            "test_fact_tables_have_the_columns_of_the_specification",
+            "test_required_queries_have_the_names_of_the_specification",
+        ),
+    ),
+    "LINK-PYTHON": ("Python names mean what the cases say", ("test_names_mean_what_the_case_says",)),
+    "SEARCH-SYMBOLS": (
+        "references follow imports and leave other symbols alone",
+        ("test_references_follow_imports_and_leave_other_symbols_alone", "test_symbol_search_forgives_and_says_so"),
+    ),
+    "IMPACT": ("tests are matched with their confidence", ("test_an_exact_import_is_sure",)),
+    "RANKED-HEAL": ("a lost ranked index is built again", ("test_a_lost_or_damaged_ranked_index_is_built_again",)),
     "CONTEXT-OWNER": ("a file has at most one owner per family", ("test_a_file_has_at_most_one_context_per_family",)),
 }

@@ -89,7 +89,7 @@ class StructureUpdate:
             for path, one in files.items()
             if path not in changes.known or one.unit_id != changes.known[path].unit_id
         }
-        self._write_definitions(files, roots, changes.added | changes.changed | reidentified, epoch)
+        self._write_definitions(files, roots, changes, reidentified, epoch)
         for family, links in linkers:
             links.update(self._link_changes(family, changes, reidentified, modules))
         self._write_unlinked_imports(files, modules, changes.added | changes.changed)
@@ -174,10 +174,17 @@ class StructureUpdate:
         return renamed
 
     def _write_definitions(
-        self, files: Mapping[str, _File], roots: Mapping[int, tuple[str, str]], paths: Iterable[str], epoch: int
+        self,
+        files: Mapping[str, _File],
+        roots: Mapping[int, tuple[str, str]],
+        changes: FileChanges,
+        reidentified: set[str],
+        epoch: int,
     ) -> None:
+        """Write the definitions of changed files and remove those of files that are gone."""
+        paths = changes.added | changes.changed | reidentified
         rows: list[tuple[object, ...]] = []
-        file_ids = []
+        file_ids = [(changes.known[path].file_id,) for path in sorted(changes.removed)]
         for path in sorted(paths):
             one = files.get(path)
             if one is None:

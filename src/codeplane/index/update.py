@@ -110,7 +110,6 @@ class IndexUpdate:
 
     def _forget(self, file_ids: list[tuple[int]]) -> None:
         self._connection.executemany("DELETE FROM files WHERE file_id = ?", file_ids)
-        self._connection.executemany("DELETE FROM definitions WHERE file_id = ?", file_ids)
         forget_links(self._connection, file_ids)
 
     def _write_files(self, readings: Iterable[_Reading], known: Mapping[str, IndexedFile], epoch: int) -> None:

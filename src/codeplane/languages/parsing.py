@@ -70,7 +70,7 @@ def parse(source: bytes, grammar: Language, is_over: IsOver) -> Node:
     parser = Parser(grammar)
 
     # The file is made to end early, because the binding's own way to stop a parser crashes. Small files are watched as
-    # well, which costs nothing that can be measured: some grammars never end on a broken one (Kotlin: `{r()\n2\n \x00i,`
+    # well, which costs nothing that can be measured: some grammars never end on a broken one (Kotlin: `{r()\n2\n \x00i`
     # and more lines), but go on asking for text.
     def read(position: int, _point: Point) -> bytes:
         return b"" if is_over() else source[position : position + _CHUNK]

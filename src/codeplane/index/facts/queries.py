@@ -275,7 +275,8 @@ class FactQueries:
                 if kind == BindTarget.DEF and target >= 0:
                     uid = self.uid_of(file, outline, target)
                 elif kind == BindTarget.IMPORT:
-                    position = by_expression.get((int(Op.IMPORT), target, ""), -1)
+                    own = by_expression.get((int(Op.OWN), -1, name), -1)
+                    position = by_expression.get((int(Op.IMPORT), target, ""), own)
                     is_linked = 0 <= position < len(numbers) and numbers[position]
                     uid = self._target_uid(targets[numbers[position] - 1] if is_linked else None)
                 number += 1

@@ -258,7 +258,7 @@ class Resolver:
                 return Meaning(None, (), asked)
             offered, is_offered = self._offered_to_stars(module, name)
             asked |= offered.asked
-            if is_offered:
+            if is_offered and (offered.value is None or offered.value != meaning.value):
                 return Meaning(None, (), asked)
         return Meaning(meaning.value, meaning.chain, asked)
 
