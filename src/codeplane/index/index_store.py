@@ -86,7 +86,7 @@ INDEX_SCHEMA = Schema(
             folded TEXT NOT NULL,
             PRIMARY KEY (file_id, number)
         ) WITHOUT ROWID;
-        CREATE INDEX definitions_by_name ON definitions (folded, name);
+        CREATE INDEX definitions_by_name ON definitions (folded);
         CREATE INDEX definitions_by_uid ON definitions (uid);
         CREATE TABLE resolutions (file_id INTEGER PRIMARY KEY, data BLOB NOT NULL);
         CREATE TABLE links (

@@ -11,12 +11,36 @@ from codeplane.languages.detect import language_of
 from codeplane.languages.language import Language
 
 LANGUAGES: Final = (
+    "c",
+    "cpp",
+    "csharp",
+    "css",
+    "dockerfile",
+    "elixir",
     "go",
+    "graphql",
+    "haskell",
+    "hcl",
+    "html",
     "javascript",
+    "json",
+    "kotlin",
+    "lua",
+    "markdown",
+    "nix",
+    "php",
     "python",
+    "ruby",
     "rust",
+    "scala",
+    "shell",
+    "sql",
+    "svelte",
+    "swift",
+    "toml",
     "tsx",
     "typescript",
+    "yaml",
 )
 
 

@@ -109,12 +109,12 @@ class BlockTables:
         definition = self.definitions[number]
         self.marks[definition.name_start] = (definition.scope, _DEFINES, NO_RECEIVER, NONE)
 
-    def bind_import(self, fact: Import, name: str, key: str | None = None) -> int:
-        """Add an import, bind its local name in the import's scope, and return the place."""
+    def bind_import(self, fact: Import, name: str, key: str | None = None, scope: int = NONE) -> int:
+        """Add an import, bind its local name in a scope, the import's own if none is given, and return the place."""
         self.imports.append(fact)
         self.places.append(
             Place(
-                fact.scope,
+                fact.scope if scope == NONE else scope,
                 key or name,
                 name,
                 BindTarget.IMPORT,

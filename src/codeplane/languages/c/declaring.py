@@ -1,0 +1,354 @@
+"""What a declaration of C or C++ declares: names are wrapped in what is done with them (`*f(int a)[3]`)."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from tree_sitter import Node
+
+from codeplane.languages.facts import NONE, BindReason, DefinitionKind
+from codeplane.languages.tables.rules import CLASS, FUNCTION, HEADER, TAG, VALUE, Action
+from codeplane.languages.tables.walking import AS_TAG, Walk
+
+_WRAPPERS: Final = frozenset(
+    {
+        "array_declarator",
+        "attributed_declarator",
+        "function_declarator",
+        "init_declarator",
+        "parenthesized_declarator",
+        "pointer_declarator",
+        "pointer_type_declarator",
+        "reference_declarator",
+        "variadic_declarator",
+        "abstract_function_declarator",
+    }
+)
+_NAMES: Final = frozenset(
+    {
+        "destructor_name",
+        "field_identifier",
+        "identifier",
+        "operator_cast",
+        "operator_name",
+        "qualified_identifier",
+        "structured_binding_declarator",
+        "template_function",
+        "type_identifier",
+    }
+)
+_PLAIN_NAMES: Final = frozenset({"field_identifier", "identifier", "type_identifier", "operator_name"})
+COMPOSITES: Final = frozenset({"struct_specifier", "union_specifier", "class_specifier", "enum_specifier"})
+_KINDS: Final = {
+    "class_specifier": DefinitionKind.CLASS,
+    "enum_specifier": DefinitionKind.ENUM,
+    "struct_specifier": DefinitionKind.STRUCT,
+    "union_specifier": DefinitionKind.STRUCT,
+}
+
+
+class Declared(NamedTuple):
+    """What one declarator declares.
+
+    `call` is the part with the parameters that is nearest to the name; `is_function` says that the name itself is what
+    takes them. `n_pointers` counts the pointers around the name, `is_list` says that it is an array.
+    """
+
+    name: Node
+    call: Node | None
+    is_function: bool
+    n_pointers: int
+    is_list: bool
+
+
+def declared(declarator: Node) -> Declared | None:
+    """Return what a declarator declares, None when it has no name."""
+    call: Node | None = None
+    nearest = ""
+    n_pointers = 0
+    is_list = False
+    node: Node | None = declarator
+    while node is not None and node.type in _WRAPPERS:
+        kind = node.type
+        if kind == "function_declarator":
+            call = node
+        n_pointers += kind in {"pointer_declarator", "pointer_type_declarator"}
+        is_list = is_list or kind == "array_declarator"
+        if kind != "parenthesized_declarator":
+            nearest = kind
+        inner = node.child_by_field_name("declarator")
+        if inner is None:
+            inner = next((child for child in reversed(node.named_children) if not child.is_extra), None)
+        node = inner
+    if node is None or node.is_missing or node.type not in _NAMES:
+        return None
+    return Declared(node, call, nearest == "function_declarator", n_pointers, is_list)
+
+
+def declarators(node: Node) -> Iterator[Declared]:
+    """Yield what each declarator of a declaration declares."""
+    for child in node.children_by_field_name("declarator"):
+        found = declared(child)
+        if found is not None:
+            yield found
+
+
+def type_start(type_node: Node | None) -> int:
+    """Return the start of the name of a type, NONE when it has none."""
+    node = type_node
+    while node is not None:
+        if node.type in {"type_identifier", "identifier"}:
+            return NONE if node.is_missing else node.start_byte
+        if node.type not in {"qualified_identifier", "template_type", *COMPOSITES}:
+            return NONE
+        node = node.child_by_field_name("name")
+    return NONE
+
+
+def last_name(walk: Walk, node: Node | None) -> tuple[Node | None, str]:
+    """Return what is named last in a qualified name (`c` of `a::b<T>::c`), and the path before it."""
+    owners: list[str] = []
+    name = node
+    while name is not None and name.type in {"qualified_identifier", "template_type", "template_function"}:
+        if name.type == "qualified_identifier":
+            owner = name.child_by_field_name("scope")
+            inner = owner.child_by_field_name("name") if owner is not None else None
+            owners += [walk.cut(part) for part in (inner or owner,) if part is not None]
+        name = name.child_by_field_name("name")
+    return name, ".".join(owners)
+
+
+def open_parameters(walk: Walk, call: Node, end: int, name: str) -> int:
+    """Open the scope of the parameters of something, up to an end; return its number."""
+    parameters = call.child_by_field_name("parameters")
+    begin = parameters.start_byte if parameters is not None else call.end_byte
+    walk.merged.add(begin)
+    return walk.open_scope(FUNCTION, begin, end, name)
+
+
+def meet_parameters(walk: Walk, node: Node) -> None:
+    """Open a scope for parameters that no declaration around them has opened."""
+    parameters = node.child_by_field_name("parameters")
+    if parameters is not None and parameters.start_byte not in walk.merged:
+        walk.open_scope(FUNCTION, parameters.start_byte, node.end_byte)
+
+
+def signature(walk: Walk, type_node: Node | None, found: Declared) -> str:
+    """Return the parameters and the result of a function."""
+    if found.call is None:
+        return ""
+    begin = found.name.end_byte
+    text = walk.folded(begin, max(begin, found.call.end_byte))
+    if type_node is None or type_node.start_byte >= begin:
+        return text
+    result = walk.folded(type_node.start_byte, found.name.start_byte)
+    return f"{text} -> {result}" if " -> " not in text else text
+
+
+def variable_type(type_node: Node | None, found: Declared) -> int:
+    """Return where the type of a variable is named, NONE when its members are not those of that type."""
+    if found.n_pointers > 1 or found.is_list or found.call is not None:
+        return NONE
+    return type_start(type_node)
+
+
+def define_composite(walk: Walk, node: Node, *, space: int, name: str = "") -> int:
+    """Define a struct, union, class or enum with a body; return the scope of its members, NONE when there is none.
+
+    Without a name of its own it is no definition, but `name` is the path of its members.
+    """
+    body = node.child_by_field_name("body")
+    if body is None or body.start_byte in walk.merged:
+        return NONE
+    walk.merged.add(body.start_byte)
+    kind = _KINDS[node.type]
+    name_node, owner = last_name(walk, node.child_by_field_name("name"))
+    own_name = walk.cut(name_node) if name_node is not None else ""
+    qualified = f"{owner}.{own_name}" if owner else own_name
+    members = walk.open_scope(_members_scope(node, kind), *body.byte_range, qualified or name)
+    bases = _bases(node)
+    walk.scopes[members].has_unseen = bool(bases)
+    if name_node is not None:
+        text = walk.folded(name_node.end_byte, body.start_byte)
+        walk.define(
+            kind,
+            name_node.byte_range,
+            node.byte_range,
+            body_scope=members,
+            signature=text,
+            bases=bases,
+            space=space,
+            path=walk.path_of(qualified),
+            is_bound=not owner,
+            scope=_outside_of_structs(walk) if space == TAG else None,
+        )
+    return members
+
+
+def _bases(node: Node) -> tuple[int, ...]:
+    """Return where the base classes are named."""
+    clause = next((child for child in node.named_children if child.type == "base_class_clause"), None)
+    if clause is None:
+        return ()
+    kinds = {"type_identifier", "qualified_identifier", "template_type"}
+    return tuple(type_start(child) for child in clause.named_children if child.type in kinds)
+
+
+def _members_scope(node: Node, kind: DefinitionKind) -> str:
+    """Enumerators belong to the scope around the enum, unless it is an `enum class`."""
+    if kind is not DefinitionKind.ENUM:
+        return CLASS
+    return CLASS if any(child.type in {"class", "struct"} for child in node.children[:3]) else HEADER
+
+
+def _outside_of_structs(walk: Walk) -> int:
+    scope = walk.binding_scope()
+    while walk.scopes[scope].kind == CLASS:
+        scope = walk.scopes[scope].parent
+    return scope
+
+
+def meet_composite(walk: Walk, node: Node) -> None:
+    """Define a struct or an enum of C, or say what a mention of one is."""
+    name = node.child_by_field_name("name")
+    if node.child_by_field_name("body") is not None:
+        define_composite(walk, node, space=TAG)
+    elif name is not None:
+        walk.marks[name.start_byte] = AS_TAG
+        if walk.bytewise.startswith(";", node.end_byte):
+            walk.define(
+                *(_KINDS[node.type], name.byte_range, node.byte_range),
+                space=TAG,
+                is_weak=True,
+                scope=_outside_of_structs(walk),
+            )
+
+
+def meet_enumerator(walk: Walk, node: Node) -> None:
+    """Define an enumerator of C, whose name no struct bounds."""
+    name = node.child_by_field_name("name")
+    if name is not None:
+        walk.define(DefinitionKind.CONSTANT, name.byte_range, node.byte_range, scope=_outside_of_structs(walk))
+
+
+def meet_type_definition(space: int) -> Action:
+    """Return the action at a typedef; `space` is where the names of structs are kept."""
+
+    def meet(walk: Walk, node: Node) -> None:
+        type_node = node.child_by_field_name("type")
+        found = list(declarators(node))
+        members = NONE
+        if type_node is not None and type_node.type in COMPOSITES and found:
+            members = define_composite(walk, type_node, space=space, name=walk.cut(found[0].name))
+        for each in found:
+            name = walk.cut(each.name)
+            is_same = each.call is None and not each.is_list and each.n_pointers < 2
+            walk.define(
+                *(DefinitionKind.TYPE, each.name.byte_range, node.byte_range),
+                body_scope=members if is_same else NONE,
+                type_ref=variable_type(type_node, each) if members == NONE else NONE,
+                space=VALUE,
+            )
+            if each.call is not None:
+                open_parameters(walk, each.call, each.call.end_byte, name)
+
+    return meet
+
+
+def meet_declaration(walk: Walk, node: Node) -> None:
+    """Define the variables and functions of a declaration."""
+    type_node = node.child_by_field_name("type")
+    is_extern = any(child.type == "storage_class_specifier" and walk.cut(child) == "extern" for child in node.children)
+    for each in declarators(node):
+        define_declared(walk, node, type_node, each, is_extern=is_extern)
+
+
+def define_declared(walk: Walk, node: Node, type_node: Node | None, found: Declared, *, is_extern: bool) -> None:
+    """Define one variable or one function without a body."""
+    if found.name.type not in _PLAIN_NAMES:
+        return
+    name = walk.cut(found.name)
+    is_member = walk.is_in_class()
+    if found.is_function:
+        kind = DefinitionKind.METHOD if is_member else DefinitionKind.FUNCTION
+    else:
+        kind = DefinitionKind.FIELD if is_member else DefinitionKind.VARIABLE
+    is_local = not is_member and walk.scope != 0
+    walk.define(
+        *(kind, found.name.byte_range, node.byte_range),
+        signature=signature(walk, type_node, found) if found.is_function else "",
+        type_ref=NONE if found.is_function else variable_type(type_node, found),
+        is_weak=found.is_function or is_extern,
+        reason=BindReason.LOCAL_ASSIGN if is_local and not found.is_function else BindReason.DEF_IN_SCOPE,
+    )
+    if found.call is not None:
+        open_parameters(walk, found.call, found.call.end_byte, name)
+
+
+def meet_parameter(walk: Walk, node: Node) -> None:
+    """Define a parameter."""
+    type_node = node.child_by_field_name("type")
+    for each in declarators(node):
+        if each.name.type not in _PLAIN_NAMES or (type_node is not None and type_node.is_missing):
+            continue
+        walk.define(
+            *(DefinitionKind.PARAMETER, each.name.byte_range, node.byte_range),
+            scope=walk.scope,
+            path=walk.path_inside(walk.cut(each.name)),
+            type_ref=variable_type(type_node, each),
+            reason=BindReason.PARAM,
+        )
+        if each.call is not None:
+            open_parameters(walk, each.call, each.call.end_byte, walk.cut(each.name))
+
+
+def meet_fields(walk: Walk, node: Node) -> None:
+    """Define the fields of a declaration in a struct; those of an unnamed member belong to the struct around it."""
+    type_node = node.child_by_field_name("type")
+    found = list(declarators(node))
+    if type_node is not None and type_node.type in COMPOSITES and type_node.child_by_field_name("name") is None:
+        body = type_node.child_by_field_name("body")
+        if body is not None and not found:
+            walk.merged.add(body.start_byte)
+            return
+        if body is not None:
+            define_composite(walk, type_node, space=VALUE, name=walk.cut(found[0].name))
+    for each in found:
+        define_declared(walk, node, type_node, each, is_extern=False)
+
+
+def meet_macro(walk: Walk, node: Node) -> None:
+    """Define a macro, which no scope bounds."""
+    name = node.child_by_field_name("name")
+    if name is not None:
+        parameters = node.child_by_field_name("parameters")
+        walk.define(
+            *(DefinitionKind.MACRO, name.byte_range, node.byte_range),
+            path=walk.cut(name),
+            scope=0,
+            signature=walk.folded(*parameters.byte_range) if parameters is not None else "",
+        )
+
+
+def meet_condition(walk: Walk, node: Node) -> None:
+    """Say that what is in a branch may not be there, unless the branch only guards against a second inclusion."""
+    name = node.child_by_field_name("name")
+    if name is not None and walk.bytewise.startswith("#ifndef", node.start_byte):
+        after = name.next_named_sibling
+        while after is not None and after.type == "comment":
+            after = after.next_named_sibling
+        guard = after.child_by_field_name("name") if after is not None and after.type == "preproc_def" else None
+        if guard is not None and walk.cut(guard) == walk.cut(name):
+            return
+    walk.open_condition(*node.byte_range)
+
+
+def meet_include(kind: str) -> Action:
+    """Return the action at an include of a kind."""
+
+    def meet(walk: Walk, node: Node) -> None:
+        path = node.child_by_field_name("path")
+        if path is not None and path.type in {"system_lib_string", "string_literal"}:
+            source = walk.cut(path)
+            walk.add_import(kind, node.byte_range, source.strip('"'), imported_name="*")
+
+    return meet
