@@ -19,6 +19,10 @@ MAX_DEPTH: Final = 30_000
 SYSTEM_CLOCK: Final = SystemClock()
 
 _CHUNK: Final = 1 << 16
+# How often a parser may ask for text: 25 grammars, over thousands of good and damaged files, asked at most 734 times in
+# files of up to 300 kB.
+_MAX_READS: Final = 2_000
+_BYTES_PER_READ: Final = 100
 _LOOKS: Final = 1 << 16
 # The sum of squares of the children of ERROR nodes; a query takes about 1.1 s for so many.
 _MAX_EFFORT: Final = 1_000_000_000
@@ -67,16 +71,18 @@ def parse(source: bytes, grammar: Language, is_over: IsOver) -> Node:
     Raises:
         OutOfTimeError: `is_over` said so while parsing.
     """
-    parser = Parser(grammar)
-
     # The file is made to end early, because the binding's own way to stop a parser crashes. Small files are watched as
     # well, which costs nothing that can be measured: some grammars never end on a broken one (Kotlin: `{r()\n2\n \x00i`
-    # and more lines), but go on asking for text.
-    def read(position: int, _point: Point) -> bytes:
-        return b"" if is_over() else source[position : position + _CHUNK]
+    # and more lines) and take a gigabyte in a second, but go on asking for text.
+    n_reads_left = _MAX_READS + len(source) // _BYTES_PER_READ
 
-    root = parser.parse(read).root_node
-    if is_over():
+    def read(position: int, _point: Point) -> bytes:
+        nonlocal n_reads_left
+        n_reads_left -= 1
+        return b"" if n_reads_left < 0 or is_over() else source[position : position + _CHUNK]
+
+    root = Parser(grammar).parse(read).root_node
+    if n_reads_left < 0 or is_over():
         raise OutOfTimeError
     return root
 

@@ -65,7 +65,7 @@ class SourceText:
 
 
 def _first_paragraph(lines: list[str], marks: tuple[str, ...]) -> str:
-    """Return the lines up to the first empty one, without their marks."""
+    """Return the lines up to the first empty one or the first tag (`@param`), without their marks."""
     words: list[str] = []
     for line in lines:
         bare = line
@@ -74,6 +74,8 @@ def _first_paragraph(lines: list[str], marks: tuple[str, ...]) -> str:
                 bare = bare.removeprefix(mark).lstrip(mark[0])
                 break
         bare = bare.strip()
+        if bare.startswith("@"):
+            break
         if bare:
             words.append(bare)
         elif words:

@@ -13,10 +13,10 @@ class Visibility:
     """The names that are seen at the current offset.
 
     Invariant: `scope` is the innermost scope at the offset last given to `move_to`, `names` has for each scope the
-    binds seen there by key, and nothing changes before `next_change`.
+    binds seen there by key, and nothing changes before `next_change`. `keys` are all that are bound anywhere.
     """
 
-    __slots__ = ("_ends", "_next_scope", "_waiting", "names", "next_change", "parents", "scope", "scopes")
+    __slots__ = ("_ends", "_next_scope", "_waiting", "keys", "names", "next_change", "parents", "scope", "scopes")
 
     def __init__(
         self, scopes: list[Scope], places: list[Place], of_place: list[int], walls: frozenset[str] = _NO_WALLS
@@ -24,6 +24,7 @@ class Visibility:
         """Make the names of a file visible; scopes of the kinds in `walls` do not see what is around them."""
         self.scopes = scopes
         self.names: list[dict[str, int]] = [{} for _ in scopes]
+        self.keys = {place[1] for place in places}
         waiting = []
         for number, (scope, key, _, _, _, _, since) in enumerate(places):
             if since == EVERYWHERE:
@@ -61,6 +62,8 @@ class Visibility:
 
     def find(self, key: str) -> int:
         """Return the bind that a name means at the current offset, NONE when there is none in the file."""
+        if key not in self.keys:
+            return NONE
         names, parents = self.names, self.parents
         scope = self.scope
         while scope != NONE:

@@ -24,10 +24,10 @@ def _add_stages(outline: Outline, node: Node) -> bool:
     """Add everything: a stage has no node of its own."""
     instructions = [each for each in node.named_children if each.type.endswith("_instruction")]
     starts = [each.start_byte for each in instructions if each.type == "from_instruction"]
-    ends = [*starts[1:], node.end_byte]
+    ends = iter([*starts[1:], node.end_byte])
     for instruction in instructions:
         if instruction.type == "from_instruction":
-            _add_stage(outline, instruction, ends[starts.index(instruction.start_byte)])
+            _add_stage(outline, instruction, next(ends))
         else:
             _add_instruction(outline, instruction)
     return False

@@ -88,6 +88,7 @@ class _NameReader:
         "_elsewhere",
         "_fields",
         "_globs",
+        "_is_veiled",
         "_plain_end",
         "_regions",
         "_uses",
@@ -115,6 +116,7 @@ class _NameReader:
         self._veils = {
             scope: (binds.of_place[place], is_of_type) for scope, (place, is_of_type) in settled.veils.items()
         }
+        self._is_veiled = bool(self._veils or self._elsewhere)
         self.visibility = Visibility(tables.scopes, tables.places, binds.of_place, frozenset({MODULE}))
         self._uses = structure.uses[::-1]
         self.next_use = self._uses[-1][0] if self._uses else _NEVER
@@ -239,6 +241,8 @@ class _NameReader:
         keys: tuple[str, ...] = (name_space + name,)
         if name in self._brought:
             keys = (name_space + name, ANY + name, GLOB + name)
+        elif keys[0] not in self.visibility.keys and not self._is_veiled:
+            return NONE
         scope = last = self.visibility.scope
         while scope != NONE:
             here = names[scope]

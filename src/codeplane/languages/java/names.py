@@ -1,0 +1,320 @@
+"""Go once over all identifiers of a Java file, in order, and say what each means."""
+
+import re
+from typing import Final
+
+from tree_sitter import Node
+
+from codeplane.languages.block_scopes.nodes import children_of
+from codeplane.languages.block_scopes.tables import Binds
+from codeplane.languages.block_scopes.texts import SourceText
+from codeplane.languages.block_scopes.visibility import Visibility
+from codeplane.languages.facts import (
+    EXPRESSION,
+    KEYWORD,
+    NO_RECEIVER,
+    NONE,
+    SUPER,
+    THIS,
+    DefinitionKind,
+    Reference,
+    ReferenceRole,
+)
+from codeplane.languages.java.hierarchy import ENUM_METHODS, OBJECT_METHODS, Hierarchy
+from codeplane.languages.java.keys import LABEL, STATIC, TYPE
+from codeplane.languages.java.statements import OF_TYPE, SKIP
+from codeplane.languages.java.structure import Method, Structure
+from codeplane.languages.parsing import Captures, IsOver, OutOfTimeError
+
+_NAME: Final = 0
+_TYPE: Final = 1
+_CALL: Final = 2
+_LABEL: Final = 3
+_CASE: Final = 4
+_USE: Final = int(ReferenceRole.REFERENCE)
+_COMMENT: Final = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/")
+_LOOK_AFTER: Final = 1 << 17
+_DROPPED: Final = -9  # a receiver that says: no fact about this identifier
+_FIELDS: Final = frozenset({DefinitionKind.FIELD, DefinitionKind.CONSTANT})
+
+
+def read_names(
+    captures: Captures, text: SourceText, structure: Structure, hierarchy: Hierarchy, binds: Binds, is_over: IsOver
+) -> list[Reference]:
+    """Return the references in the order of the source."""
+    rows = _rows(captures)
+    references: list[Reference] = []
+    reader = _NameReader(captures.get("arguments", []), text, structure, hierarchy, binds)
+    add, read, cut, visibility = references.append, reader.read, text.cut, reader.visibility
+    marks, of_place, bytewise, is_ascii = structure.tables.marks, binds.of_place, text.bytewise, text.is_ascii
+    scope = next_change = next_look = 0
+    for start, end, kind in rows:
+        if start >= next_look:
+            if is_over():
+                raise OutOfTimeError
+            next_look = start + _LOOK_AFTER
+        if start >= next_change:
+            scope = visibility.move_to(start)
+            next_change = visibility.next_change
+        name = bytewise[start:end] if is_ascii else cut(start, end)
+        if start in marks:
+            home, role, receiver, place = marks[start]
+            bind = of_place[place] if place >= 0 else reader.find_type(name) if place == OF_TYPE else NONE
+            if place == SKIP:
+                receiver = _DROPPED
+        else:
+            home, role = scope, _USE
+            receiver, bind = read(start, end, name, kind)
+        if receiver != _DROPPED:
+            add((start, name, home, role, receiver, bind))
+        reader.previous_start, reader.previous_end = (start if receiver != _DROPPED else EXPRESSION), end
+    return references
+
+
+def _rows(captures: Captures) -> list[tuple[int, int, int]]:
+    """Return start, end and kind of each identifier; one that the query knows more about is of that kind."""
+    special = {
+        node.start_byte: kind
+        for capture, kind in (("label", _LABEL), ("case", _CASE), ("call", _CALL))
+        for node in captures.get(capture, ())
+    }
+    rows = [(*node.byte_range, _NAME) for node in captures.get("name", ())]
+    rows = [row if row[0] not in special else (row[0], row[1], special[row[0]]) for row in rows]
+    rows += [(*node.byte_range, _TYPE) for node in captures.get("type", ())]
+    rows.sort()
+    return rows
+
+
+class _NameReader:
+    """Says what an identifier means by where it stands.
+
+    Invariant: it is asked in the order of the source; `previous_start` and `previous_end` are those of the identifier
+    before, the first being EXPRESSION when nothing is said about that one.
+    """
+
+    __slots__ = (
+        "_arguments",
+        "_binds",
+        "_bytewise",
+        "_classes",
+        "_hierarchy",
+        "_imports_scope",
+        "_inner_types",
+        "_method_names",
+        "_only_fields",
+        "_only_methods",
+        "_parents",
+        "_unknown",
+        "previous_end",
+        "previous_start",
+        "visibility",
+    )
+
+    def __init__(
+        self, arguments: list[Node], text: SourceText, structure: Structure, hierarchy: Hierarchy, binds: Binds
+    ) -> None:
+        tables = structure.tables
+        self._bytewise = text.bytewise
+        self._binds = binds
+        self._classes = structure.classes
+        self._hierarchy = hierarchy
+        self._imports_scope = structure.imports_scope
+        self._arguments = {node.start_byte: node for node in arguments}
+        self._unknown = binds.of_place[hierarchy.unknown]
+        fields = {one.name for one in tables.definitions if one.kind in _FIELDS}
+        methods = {one.name for one in tables.definitions if one.kind is DefinitionKind.METHOD}
+        self._only_fields = fields - methods - structure.components
+        self._only_methods = methods - fields
+        self.visibility = Visibility(tables.scopes, tables.places, binds.of_place)
+        named = {place.scope for place in tables.places} | structure.classes.keys()
+        # Types that are bound somewhere inside; the others are found at once.
+        outer = {0, structure.imports_scope}
+        self._inner_types = {one.key for one in tables.places if one.scope not in outer and one.key[:2] == TYPE}
+        self._method_names = {name for body in structure.classes.values() for name in body.methods}
+        self._parents: list[int] = []
+        for scope in tables.scopes:
+            parent = scope.parent
+            self._parents.append(parent if parent == NONE or parent in named else self._parents[parent])
+        self.previous_start = EXPRESSION
+        self.previous_end = 0
+
+    def read(self, start: int, end: int, name: str, kind: int) -> tuple[int, int]:
+        """Return receiver and bind of an identifier that no declaration settles."""
+        find = self._bytewise.find
+        if find(".", self.previous_end, start) >= 0 or find("::", self.previous_end, start) >= 0:
+            receiver = self._receiver(start, end, name)
+            if receiver != NO_RECEIVER:
+                return receiver, NONE
+        if kind == _NAME:
+            return NO_RECEIVER, self._find_expression(start, end, name)
+        if kind == _TYPE:
+            return (_DROPPED, NONE) if name == "var" else (NO_RECEIVER, self.find_type(name))
+        if kind == _CALL:
+            return NO_RECEIVER, self._find_method(end, name)
+        if kind == _LABEL:
+            bind = self._find_label(name)
+            return (NO_RECEIVER, bind) if bind != NONE else (_DROPPED, NONE)
+        return KEYWORD, NONE
+
+    def _receiver(self, start: int, end: int, name: str) -> int:
+        """Return the receiver of what stands after a dot or `::`, NO_RECEIVER for what does not."""
+        gap = self._bytewise[self.previous_end : start]
+        if gap != ".":
+            gap = "".join((_COMMENT.sub("", gap) if "/" in gap else gap).split())
+        if gap.endswith(".new"):
+            return EXPRESSION
+        if not gap.endswith((".", "::")):
+            return NO_RECEIVER
+        is_direct = gap in {".", "::", ".this.", ".this::"}
+        receiver = self.previous_start if is_direct else self._of_word(gap.rstrip(".:"))
+        return EXPRESSION if gap[-1] == "." and self._is_other_kind(end, name) else receiver
+
+    def _of_word(self, before: str) -> int:
+        """Return the receiver that ends in a word; an anonymous class has no name under which others know it."""
+        scope = self.visibility.scope
+        while scope != NONE and scope not in self._classes:
+            scope = self._parents[scope]
+        if scope == NONE or self._classes[scope].number == NONE:
+            return EXPRESSION
+        for word, code in (("this", THIS), ("super", SUPER)):
+            rest = before[: -len(word)]
+            if before.endswith(word) and not (rest[-1:].isalnum() or rest[-1:] in {"_", "$", "."}):
+                return code
+        return EXPRESSION
+
+    def _is_other_kind(self, end: int, name: str) -> bool:
+        """Say whether this file knows a name as field only, and it is called, or as method only, and it is not."""
+        if name in self._only_fields:
+            return self._next(end) == "("
+        return name in self._only_methods and self._next(end) not in {"(", ":"}
+
+    def _next(self, end: int) -> str:
+        """Return the next character that is no space."""
+        following = self._bytewise[end : end + 1]
+        return following if following and not following.isspace() else self._bytewise[end : end + 300].lstrip()[:1]
+
+    def _find_expression(self, start: int, end: int, name: str) -> int:
+        """Return the bind of a plain name in an expression: a variable or, before a dot, a type."""
+        if self._bytewise[start - 1] == "@":
+            return self.find_type(name)
+        is_qualifier = self._next(end) in {".", ":"}
+        bind = self._find_variable(name)
+        if bind == NONE and is_qualifier:
+            bind = self.find_type(name)
+        if bind != NONE or (is_qualifier and name[:1].isupper()):
+            return bind
+        return self._unknown if self._is_open_to_mistakes(name, self._only_methods) else NONE
+
+    def _is_open_to_mistakes(self, name: str, others: set[str]) -> bool:
+        """Say whether a name bound nowhere could be taken for something else by its class.
+
+        The class around an anonymous one is not what it inherits from, and members of the other kind are not meant.
+        """
+        if name in others:
+            return True
+        scope = self.visibility.scope
+        while scope != NONE:
+            if scope in self._classes:
+                return self._classes[scope].number == NONE
+            scope = self._parents[scope]
+        return False
+
+    def _find_variable(self, name: str) -> int:
+        """Return the bind of a variable or field at the current offset."""
+        if name not in self.visibility.keys and STATIC + name not in self.visibility.keys:
+            return NONE
+        names, parents, classes = self.visibility.names, self._parents, self._classes
+        scope = self.visibility.scope
+        is_crossed = False
+        while scope != NONE:
+            found = names[scope].get(name, NONE)
+            if found == NONE and scope in classes:
+                found = self._inherited(scope, name)
+                is_crossed = is_crossed or (found == NONE and scope in self._hierarchy.open_classes)
+            if found != NONE:
+                return self._unknown if is_crossed else found
+            scope = parents[scope]
+        found = names[self._imports_scope].get(STATIC + name, NONE)
+        return self._unknown if found != NONE and is_crossed else found
+
+    def _inherited(self, scope: int, key: str) -> int:
+        for ancestor in self._hierarchy.ancestors[scope]:
+            found = self.visibility.names[ancestor].get(key, NONE)
+            if found != NONE:
+                return found
+        return NONE
+
+    def find_type(self, name: str) -> int:
+        """Return the bind of a type at the current offset.
+
+        A member type of a class around may be hidden by one that a class of another file passes on; imports and types
+        of the file are not hidden in practice, or they would not be written.
+        """
+        key = TYPE + name
+        names, parents, classes = self.visibility.names, self._parents, self._classes
+        if key not in self._inner_types:
+            found = names[0].get(key, NONE)
+            found = found if found != NONE else names[self._imports_scope].get(key, NONE)
+            return found if found != NONE else names[self._imports_scope].get(STATIC + name, NONE)
+        scope = self.visibility.scope
+        is_crossed = False
+        while scope != NONE:
+            found = names[scope].get(key, NONE)
+            if found == NONE and scope in classes:
+                found = self._inherited(scope, key)
+                is_crossed = is_crossed or (found == NONE and scope in self._hierarchy.open_classes)
+            if found != NONE:
+                return self._unknown if is_crossed and scope in classes else found
+            scope = parents[scope]
+        return names[self._imports_scope].get(STATIC + name, NONE)
+
+    def _find_label(self, name: str) -> int:
+        scope = self.visibility.scope
+        while scope != NONE and scope not in self._classes:
+            found = self.visibility.names[scope].get(LABEL + name, NONE)
+            if found != NONE:
+                return found
+            scope = self._parents[scope]
+        return NONE
+
+    def _find_method(self, end: int, name: str) -> int:
+        """Return the bind of a call by plain name: the innermost class that has the name decides."""
+        scope = self.visibility.scope
+        is_crossed = False
+        while scope != NONE:
+            if scope in self._classes:
+                methods = self._hierarchy.methods(scope, name) if name in self._method_names else None
+                if methods:
+                    return self._unknown if is_crossed else self._choose(scope, name, methods, end)
+                if self._always_has(scope, name):
+                    return self._unknown
+                is_crossed = is_crossed or scope in self._hierarchy.open_classes
+            scope = self._parents[scope]
+        found = self.visibility.names[self._imports_scope].get(STATIC + name, NONE)
+        if found != NONE:
+            return self._unknown if is_crossed else found
+        return self._unknown if self._is_open_to_mistakes(name, self._only_fields) else NONE
+
+    def _always_has(self, scope: int, name: str) -> bool:
+        kind = self._classes[scope].kind
+        if name in OBJECT_METHODS:
+            return kind is not DefinitionKind.INTERFACE
+        return kind is DefinitionKind.ENUM and name in ENUM_METHODS
+
+    def _choose(self, scope: int, name: str, methods: list[Method], end: int) -> int:
+        """Return the method that the number of arguments leaves, a doubt when it leaves several."""
+        arguments = self._arguments.get(self._bytewise.find("(", end))
+        n_arguments = len(children_of(arguments)) if arguments is not None else NONE
+        fitting = [
+            one for one in methods if one.n_least <= n_arguments and (one.n_most == NONE or n_arguments <= one.n_most)
+        ]
+        # What overrides a method of another file may have overloads there that fit better.
+        is_open = scope in self._hierarchy.open_classes and any(one.is_override for one in fitting)
+        if len(fitting) == 1 and not is_open:
+            return self._binds.of_place[fitting[0].place]
+        if not fitting:
+            return self._unknown
+        for holder in (scope, *self._hierarchy.ancestors[scope]):
+            if (holder, name) in self._hierarchy.doubts:
+                return self._binds.of_place[self._hierarchy.doubts[holder, name]]
+        return self._unknown
