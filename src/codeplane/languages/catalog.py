@@ -22,6 +22,7 @@ LANGUAGES: Final = (
     "haskell",
     "hcl",
     "html",
+    "java",
     "javascript",
     "json",
     "kotlin",

@@ -266,3 +266,8 @@ def test_raw_names_are_names_as_written() -> None:
     facts = facts_of("fn r#match(r#type: i32) { r#match(r#type) }\n")
     assert [one.name for one in facts.definitions] == ["r#match", "r#type"]
     assert all(one[5] != NONE for one in facts.references)
+
+
+def test_imports_in_functions_and_under_cfg_are_conditional() -> None:
+    facts = facts_of("use a::b;\n#[cfg(unix)]\nuse c::*;\n#[allow(unused)]\nuse d::e;\nfn f() { use g::h; }\n")
+    assert [one.is_conditional for one in facts.imports] == [False, True, False, True]

@@ -166,11 +166,13 @@ class Structure:
         decorators, _ = self.attributes.take(node.start_byte)
         self.uses.append(node.byte_range)
         argument = node.child_by_field_id(ARGUMENT_FIELD)
-        n_before = len(self.tables.places)
+        n_places, n_imports = len(self.tables.places), len(self.tables.imports)
         for used in read_use(argument, self.text) if argument is not None else ():
             self.add_used_name(used)
         if is_conditional(decorators):
-            self.statements.conditional.update(range(n_before, len(self.tables.places)))
+            self.statements.conditional.update(range(n_places, len(self.tables.places)))
+            for number in range(n_imports, len(self.tables.imports)):
+                self.tables.imports[number] = self.tables.imports[number]._replace(is_conditional=True)
 
     def add_used_name(self, used: UsedName) -> None:
         """Write down one imported name and its identifiers."""
