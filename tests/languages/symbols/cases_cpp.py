@@ -80,6 +80,18 @@ CASES = (
         "A@2 -> 3",
     ),
     Case(
+        "a class after a macro",
+        "class A_EXPORT C { int y; };\nC c;\n",
+        "class C; field C.y; variable c",
+        "C@2 -> 1",
+    ),
+    Case(
+        "a namespace is told from a variable of its name",
+        "namespace fmt { int f(); }\nvoid g(char* fmt) { fmt::f(fmt); }\n",
+        None,
+        "fmt@2.2 -> 1; fmt@2.3 -> 2",
+    ),
+    Case(
         "a trailing result type is no member",
         "auto f(int a) -> Result { return a; }\nint g(int n) { while (n --> 0) {} return n; }\n",
         "function f; parameter f.a; function g; parameter g.n",

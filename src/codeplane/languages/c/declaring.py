@@ -230,8 +230,8 @@ def meet_enumerator(walk: Walk, node: Node) -> None:
         walk.define(DefinitionKind.CONSTANT, name.byte_range, node.byte_range, scope=_outside_of_structs(walk))
 
 
-def meet_type_definition(space: int) -> Action:
-    """Return the action at a typedef; `space` is where the names of structs are kept."""
+def meet_type_definition(space: int, own_space: int) -> Action:
+    """Return the action at a typedef; `space` is where the names of structs are kept, `own_space` those of typedefs."""
 
     def meet(walk: Walk, node: Node) -> None:
         type_node = node.child_by_field_name("type")
@@ -246,7 +246,7 @@ def meet_type_definition(space: int) -> Action:
                 *(DefinitionKind.TYPE, each.name.byte_range, node.byte_range),
                 body_scope=members if is_same else NONE,
                 type_ref=variable_type(type_node, each) if members == NONE else NONE,
-                space=VALUE,
+                space=own_space,
             )
             if each.call is not None:
                 open_parameters(walk, each.call, each.call.end_byte, name)

@@ -74,7 +74,7 @@ _RULES: Final = SymbolRules(
             "declaration": meet_declaration,
             "parameter_declaration": meet_parameter,
             "field_declaration": meet_fields,
-            "type_definition": meet_type_definition(TAG),
+            "type_definition": meet_type_definition(TAG, VALUE),
             "struct_specifier": meet_composite,
             "union_specifier": meet_composite,
             "enum_specifier": meet_composite,

@@ -32,12 +32,15 @@ from codeplane.languages.tables.actions import opens
 from codeplane.languages.tables.rules import (
     BLOCK,
     CLASS,
+    FILE,
     FUNCTION,
     HEADER,
     LAMBDA,
     MEMBER,
     MODULE,
     SKIP,
+    TYPE,
+    TYPE_KINDS,
     VALUE,
     Action,
     Scoping,
@@ -64,7 +67,7 @@ def _meet_function(walk: Walk, node: Node) -> None:
     if found is None:
         return
     if found.call is None and found.name.type == "identifier":
-        _meet_class_with_macro(walk, node, found)
+        _meet_after_macro(walk, node, found)
         return
     if body is not None:
         walk.merged.add(body.start_byte)
@@ -94,21 +97,38 @@ def _define_function(walk: Walk, node: Node, found: Declared, *, has_body: bool)
         signature=signature(walk, node.child_by_field_name("type"), found._replace(call=call)),
         owner=owner.rpartition(".")[2],
         is_weak=not has_body,
+        # Overloads may be anywhere.
+        is_doubtful=not is_member,
         # In a class its name is the class, not the constructor.
         is_bound=not owner and not (is_member and walk.path_inside("").endswith(name)),
     )
 
 
-def _meet_class_with_macro(walk: Walk, node: Node, found: Declared) -> None:
-    """Define a class whose name is preceded by a macro, which the grammar takes for a function."""
+def _meet_after_macro(walk: Walk, node: Node, found: Declared) -> None:
+    """Define a class or a namespace that is preceded by a macro, which the grammar takes for a function."""
     type_node, body = node.child_by_field_name("type"), node.child_by_field_name("body")
-    if type_node is None or body is None or type_node.type not in COMPOSITES:
+    if type_node is None or body is None:
+        return
+    if type_node.type not in COMPOSITES:
+        _meet_namespace_after_macro(walk, node, found.name, body)
         return
     walk.merged.add(body.start_byte)
     members = walk.open_scope(CLASS, *body.byte_range, walk.cut(found.name))
     walk.scopes[members].has_unseen = True
     kind = DefinitionKind.CLASS if type_node.type == "class_specifier" else DefinitionKind.STRUCT
     walk.define(kind, found.name.byte_range, node.byte_range, body_scope=members)
+
+
+def _meet_namespace_after_macro(walk: Walk, node: Node, name: Node, body: Node) -> None:
+    """Define a namespace that the grammar takes for a function, with an error at either its word or its name."""
+    errors = [walk.cut(each) for each in node.children if each.is_error]
+    if errors == ["namespace"]:
+        walk.merged.add(body.start_byte)
+        _define_namespace(walk, node, [name], body)
+    elif errors and walk.cut(name) == "namespace":
+        walk.marks[name.start_byte] = IGNORED
+        walk.merged.add(body.start_byte)
+        walk.open_scope(MODULE, *body.byte_range, errors[0].replace("::", "."))
 
 
 def _meet_declaration(walk: Walk, node: Node) -> None:
@@ -165,7 +185,7 @@ def _meet_range_loop(walk: Walk, node: Node) -> None:
 def _meet_class(walk: Walk, node: Node) -> None:
     name = node.child_by_field_name("name")
     if node.child_by_field_name("body") is not None:
-        define_composite(walk, node, space=VALUE)
+        define_composite(walk, node, space=TYPE)
     elif name is not None and name.type == "type_identifier" and walk.bytewise.startswith(";", node.end_byte):
         kind = DefinitionKind.CLASS if node.type == "class_specifier" else DefinitionKind.STRUCT
         kind = DefinitionKind.ENUM if node.type == "enum_specifier" else kind
@@ -180,7 +200,10 @@ def _meet_namespace(walk: Walk, node: Node) -> None:
         # What is in a namespace without a name is seen around it.
         walk.open_scope(HEADER, *body.byte_range)
         return
-    parts = name.named_children if name.type == "nested_namespace_specifier" else [name]
+    _define_namespace(walk, node, name.named_children if name.type == "nested_namespace_specifier" else [name], body)
+
+
+def _define_namespace(walk: Walk, node: Node, parts: list[Node], body: Node) -> None:
     path = ".".join(walk.cut(part) for part in parts)
     scope = walk.open_scope(MODULE, *body.byte_range, path)
     walk.define(
@@ -250,6 +273,13 @@ def _meet_lambda(walk: Walk, node: Node) -> None:
             )
 
 
+def _meet_block(walk: Walk, node: Node) -> None:
+    """Open a block; outside of functions there are none, but for what the grammar could not understand."""
+    if node.start_byte not in walk.merged:
+        is_outside = walk.scopes[walk.binding_scope()].kind in {FILE, MODULE}
+        walk.open_scope(MODULE if is_outside else BLOCK, *node.byte_range)
+
+
 def _meet_template_function(walk: Walk, node: Node) -> None:
     name = node.child_by_field_name("name")
     if name is not None and walk.cut(name) in _CASTS:
@@ -270,7 +300,7 @@ _RULES: Final = SymbolRules(
         {
             "identifier": VALUE,
             "type_identifier": VALUE,
-            "namespace_identifier": VALUE,
+            "namespace_identifier": TYPE,
             "field_identifier": MEMBER,
             "operator_name": VALUE,
             "destructor_name": VALUE,
@@ -281,7 +311,7 @@ _RULES: Final = SymbolRules(
             "optional_parameter_declaration": meet_parameter,
             "variadic_parameter_declaration": meet_parameter,
             "field_declaration": meet_fields,
-            "type_definition": meet_type_definition(VALUE),
+            "type_definition": meet_type_definition(TYPE, TYPE),
             "class_specifier": _meet_class,
             "struct_specifier": _meet_class,
             "union_specifier": _meet_class,
@@ -300,7 +330,7 @@ _RULES: Final = SymbolRules(
             "lambda_expression": _meet_lambda,
             "function_declarator": meet_parameters,
             "abstract_function_declarator": meet_parameters,
-            "compound_statement": opens(BLOCK),
+            "compound_statement": _meet_block,
             "for_statement": opens(BLOCK),
             "if_statement": opens(BLOCK),
             "while_statement": opens(BLOCK),
@@ -324,6 +354,6 @@ _RULES: Final = SymbolRules(
     Scoping(ordered=frozenset({FUNCTION, LAMBDA, BLOCK}), doubtful=frozenset({DefinitionKind.FUNCTION})),
     separators=("->", "::", "."),
     leading={".": KEYWORD},
-    type_kinds=frozenset(),
+    type_kinds=TYPE_KINDS | {DefinitionKind.MODULE},
 )
 LANGUAGE: Final = Language("cpp", Depth.SYMBOLS, extract)

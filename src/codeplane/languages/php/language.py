@@ -1,6 +1,7 @@
 """PHP."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 import tree_sitter_php
@@ -81,7 +82,11 @@ def _meet_namespace(walk: Walk, node: Node) -> None:
         return
     path = walk.cut(name)
     walk.package = walk.package or path
-    region = body.byte_range if body is not None else (node.end_byte, _end_of_namespace(walk, node))
+    region = (
+        body.byte_range
+        if body is not None
+        else (node.end_byte, walk.notes.get(("end of namespace", node.start_byte), walk.scopes[0].end))
+    )
     if body is not None:
         walk.merged.add(body.start_byte)
     scope = walk.open_scope(MODULE, *region, path)
@@ -95,15 +100,11 @@ def _meet_namespace(walk: Walk, node: Node) -> None:
         )
 
 
-def _end_of_namespace(walk: Walk, node: Node) -> int:
-    """A namespace without braces lasts to the next one, or to the end of the file."""
-    parent = node.parent
-    later = (
-        each.start_byte
-        for each in (parent.named_children if parent is not None else ())
-        if each.type == "namespace_definition" and each.start_byte > node.start_byte
-    )
-    return next(later, walk.scopes[0].end)
+def _meet_program(walk: Walk, node: Node) -> None:
+    """Note where each namespace without braces ends: at the next one, or with the file."""
+    starts = [each.start_byte for each in node.named_children if each.type == "namespace_definition"]
+    for start, end in pairwise([*starts, walk.scopes[0].end]):
+        walk.notes["end of namespace", start] = end
 
 
 def _meet_use(walk: Walk, node: Node) -> None:
@@ -319,6 +320,7 @@ _RULES: Final = SymbolRules(
             "name": TYPE,
             "variable_name": _take_variable,
             "relative_scope": _take_relative_scope,
+            "program": _meet_program,
             "namespace_definition": _meet_namespace,
             "namespace_use_declaration": _meet_use,
             "class_declaration": _type(DefinitionKind.CLASS),

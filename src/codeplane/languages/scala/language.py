@@ -141,7 +141,7 @@ def _type(kind: DefinitionKind) -> Action:
         has_self_type = body is not None and child("self_type")(body) is not None
         members = define_type(
             *(walk, node, kind, name, body),
-            bases=tuple(_type_ref(each) for each in extends.children_by_field_name("type")) if extends else (),
+            bases=_bases(extends),
             has_unseen=extends is not None or has_self_type,
             always_has_members=True,
         )
@@ -151,13 +151,19 @@ def _type(kind: DefinitionKind) -> Action:
     return meet
 
 
+def _bases(extends: Node | None) -> tuple[int, ...]:
+    # The words between the types are in the field as well.
+    types = extends.children_by_field_name("type") if extends is not None else []
+    return tuple(_type_ref(each) for each in types if each.is_named)
+
+
 def _meet_object(walk: Walk, node: Node) -> None:
     name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
     if name is not None:
         extends = node.child_by_field_name("extend")
         define_type(
             *(walk, node, DefinitionKind.CLASS, name, body),
-            bases=tuple(_type_ref(each) for each in extends.children_by_field_name("type")) if extends else (),
+            bases=_bases(extends),
             has_unseen=extends is not None,
             space=VALUE,
         )

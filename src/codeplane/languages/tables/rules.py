@@ -33,7 +33,7 @@ FUNCTION: Final = "function"
 LAMBDA: Final = "lambda"
 BLOCK: Final = "block"
 
-_TYPES: Final = frozenset(
+TYPE_KINDS: Final = frozenset(
     {
         DefinitionKind.CLASS,
         DefinitionKind.INTERFACE,
@@ -85,7 +85,7 @@ class SymbolRules:
     leading: Mapping[str, int] = field(default_factory=dict)
     words: Mapping[str, int] = field(default_factory=dict)
     comments: CommentStyle = SLASHES
-    type_kinds: frozenset[DefinitionKind] = _TYPES
+    type_kinds: frozenset[DefinitionKind] = TYPE_KINDS
 
 
 def symbol_table(grammar: Language, table: Mapping[str, Action | int]) -> dict[int, Action | int]:

@@ -9,7 +9,7 @@ from codeplane.languages.parsing import OutOfTimeError
 
 # The kind of every node that the grammar could not understand.
 ERROR_KIND: Final = 0xFFFF
-LOOKS: Final = 1 << 14
+LOOKS: Final = 1 << 12
 
 T = TypeVar("T")
 

@@ -32,7 +32,6 @@ from codeplane.languages.tables.rules import (
     TAG,
     TYPE,
     VALUE,
-    Action,
     SymbolRules,
 )
 from codeplane.languages.tables.text import SourceText
@@ -203,17 +202,15 @@ class Walk:
                     self.remember(rule, node.end_byte)
                 elif rule != SKIP:
                     take(*node.byte_range, rule)
-            elif self._meet(rule, node) != SKIP and go_down():  # type: ignore[arg-type]  # numbers were taken above
-                continue
+            else:
+                if node.start_byte >= self._next_change:
+                    self._advance(node.start_byte)
+                # Numbers were taken above.
+                if rule(self, node) != SKIP and go_down():  # type: ignore[operator]
+                    continue
             while not go_on():
                 if not go_up():
                     return
-
-    def _meet(self, action: Action, node: Node) -> int | None:
-        start = node.start_byte
-        if start >= self._next_change:
-            self._advance(start)
-        return action(self, node)
 
     def take(self, start: int, end: int, space: int) -> None:
         """Write the row of a name; names must come in the order of the source."""
