@@ -36,6 +36,28 @@ STATES: dict[str, list[str | None]] = {
     "sub/pyproject.toml": [None, "[project]\nname = 's'\n"],
     "sub/s.py": ["from p.a import f\nf()\nimport q\nq.a\n", None],
 }
+# The same for languages whose configuration, declared packages or texts say what imports mean.
+MIXED: dict[str, list[str | None]] = {
+    "web/package.json": ['{"name": "web"}\n', '{"name": "w", "imports": {"#x": "./lib/b.ts"}}\n'],
+    "web/tsconfig.json": ['{"extends": "./base.json"}\n', "{}\n"],
+    "web/base.json": [
+        '{"compilerOptions": {"paths": {"@/*": ["./lib/*"]}}}\n',
+        '{"compilerOptions": {"paths": {"@/*": ["./other/*"]}}}\n',
+        None,
+    ],
+    "web/lib/a.ts": ["export function f() {}\n", "export * from './b';\nexport class C { m() {} }\n", None],
+    "web/lib/b.ts": ["export function f() {}\nexport const v = 1;\n", "export { f } from './a';\n"],
+    "web/other/a.ts": ["export function f(x: number) {}\n", None],
+    "web/main.ts": ["import { f } from '@/a';\nimport { v } from '#x';\nf(); v;\n", "import './lib/a';\n"],
+    "go/go.mod": ["module example.com/m\n", "module example.com/n\n"],
+    "go/k/k.go": ["package k\nfunc F() {}\n", "package other\nfunc F() {}\n", "package k\ntype T struct{}\n"],
+    "go/main.go": ['package main\nimport "example.com/m/k"\nfunc main() { k.F() }\n', "package main\n"],
+    "rs/Cargo.toml": ["[package]\nname = 'rs'\n"],
+    "rs/src/lib.rs": ["mod a;\npub use a::f;\n", "pub mod b { pub fn g() {} }\n", "mod a;\nfn h() { a::f(); }\n"],
+    "rs/src/a.rs": ["pub fn f() {}\n", "pub fn f() { crate::h() }\n", None],
+    "jv/src/main/java/p/A.java": ["package p;\npublic class A { void m() {} }\n", "package q;\npublic class A {}\n"],
+    "jv/src/main/java/p/B.java": ["package p;\nclass B extends A { void n() { m(); } }\n", None],
+}
 _state = st.fixed_dictionaries({path: st.sampled_from(states) for path, states in STATES.items()})
 
 
@@ -48,7 +70,22 @@ def put(root: Path, state: dict[str, str | None]) -> None:
             write(root, {path: text})
 
 
-@examples(60)
+def steps_of(states: dict[str, list[str | None]]) -> "st.SearchStrategy[list[tuple[str, str | None]]]":
+    """Draw edits of single files, most of which change only a content."""
+    one = st.sampled_from(sorted(states)).flatmap(lambda path: st.tuples(st.just(path), st.sampled_from(states[path])))
+    return st.lists(one, min_size=1, max_size=8)
+
+
+def equals_a_cold_build(root: Path, incremental: object) -> None:
+    """Check that an index built anew holds the same facts."""
+    shutil.rmtree(root / ".codeplane")
+    with open_test_workspace(root) as cold:
+        cold.index.refresh()
+        assert dump_facts(cold) == incremental
+    shutil.rmtree(root)
+
+
+@examples(50)
 @given(history=st.lists(_state, min_size=2, max_size=5))
 def test_an_incremental_history_ends_with_the_facts_of_a_cold_build(
     history: list[dict[str, str | None]], tmp_path_factory: pytest.TempPathFactory
@@ -59,11 +96,24 @@ def test_an_incremental_history_ends_with_the_facts_of_a_cold_build(
             put(root, state)
             grown.index.refresh()
         incremental = dump_facts(grown)
-    shutil.rmtree(root / ".codeplane")
-    with open_test_workspace(root) as cold:
-        cold.index.refresh()
-        assert dump_facts(cold) == incremental
-    shutil.rmtree(root)
+    equals_a_cold_build(root, incremental)
+
+
+@pytest.mark.parametrize("states", [STATES, MIXED], ids=["python", "mixed"])
+@examples(25)
+@given(data=st.data())
+def test_edits_of_single_files_end_with_the_facts_of_a_cold_build(
+    states: dict[str, list[str | None]], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = make_repository(tmp_path_factory.mktemp("edited") / "repo", {"README.md": "x\n"})
+    put(root, {path: texts[0] for path, texts in states.items()})
+    with open_test_workspace(root) as grown:
+        grown.index.refresh()
+        for path, text in data.draw(steps_of(states)):
+            put(root, {path: text})
+            grown.index.refresh()
+        incremental = dump_facts(grown)
+    equals_a_cold_build(root, incremental)
 
 
 def test_two_cold_builds_are_equal(tmp_path: Path) -> None:

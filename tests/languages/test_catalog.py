@@ -4,7 +4,7 @@ import pytest
 
 from codeplane.index.facts.columns import decode_columns
 from codeplane.index.facts.encoded import encode_facts
-from codeplane.index.facts.outline import decode_outline
+from codeplane.index.facts.outline_storage import decode_outline
 from codeplane.languages.catalog import LANGUAGES, load_language
 from codeplane.languages.language import Depth
 

@@ -16,11 +16,22 @@ from codeplane.core.logs import fields, get_logger
 from codeplane.index.discovery import LeftOut
 from codeplane.index.facts.columns import decode_columns
 from codeplane.index.file_order import file_rank
-from codeplane.index.index_store import IndexedFile, IndexedText, IndexStore, write_meta
+from codeplane.index.index_store import (
+    IndexedFile,
+    IndexedText,
+    IndexStore,
+    StoredState,
+    stored_files,
+    stored_state,
+    stored_texts,
+    write_meta,
+)
 from codeplane.index.lexical_index import LexicalDocument, LexicalIndex, LexicalUpdate
+from codeplane.index.structure import Structure
 from codeplane.index.sweep import FileStamp, Sweep, Sweeper
 from codeplane.index.text_pack import TextPack
 from codeplane.index.update import IndexUpdate, Progress, UpdateInput, UpdateResult
+from codeplane.store.sqlite import Database
 
 _log = get_logger(__name__)
 
@@ -47,7 +58,10 @@ class ReconcileReport:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """A consistent view: the files and texts of one epoch, and what is left out of it."""
+    """A consistent view: the files and texts of one epoch, and what is left out of it.
+
+    `stamps` are those of the files; `racy` are the files that may have been written again after they were read.
+    """
 
     epoch: int
     files: dict[str, IndexedFile]
@@ -56,6 +70,8 @@ class IndexState:
     pack: TextPack
     pack_size: int
     in_order: tuple[IndexedFile, ...]
+    stamps: dict[str, FileStamp]
+    racy: frozenset[str]
 
 
 class Reconciler:
@@ -87,6 +103,7 @@ class Reconciler:
         self._failure: CodePlaneError | None = None
         self._kept_decisions: tuple[str, list[LeftOut]] | None = None
         self.state: IndexState | None = None
+        self._structure: tuple[Database, Structure] | None = None
 
     def ensure_fresh(self) -> ReconcileReport:
         """Return after an update that began after this call; several callers may share it.
@@ -113,17 +130,18 @@ class Reconciler:
                     self._finished = number
             return self._last
 
+    @staticmethod
     def _reloaded(
-        self, known: dict[str, IndexedFile], suspects: list[str], result: UpdateResult
-    ) -> tuple[dict[str, IndexedFile], dict[int, IndexedText]]:
+        connection: sqlite3.Connection, before: IndexState, suspects: list[str], result: UpdateResult
+    ) -> StoredState:
         """Return files and texts as they are now; after a change of content only written rows are read."""
-        if self.state is None or result.added or result.removed or result.reaches_others:
-            return self.store.files(), self.store.texts()
-        fresh = self.store.files(suspects)
-        texts = dict(self.state.texts)
+        if result.added or result.removed or result.reaches_others:
+            return stored_state(connection)
+        fresh = stored_files(connection, suspects)
+        texts = dict(before.texts)
         wanted = [one.text_id for one in fresh.values() if one.text_id is not None and one.text_id not in texts]
-        texts.update(self.store.texts(wanted))
-        return {**known, **fresh}, texts
+        texts.update(stored_texts(connection, wanted))
+        return StoredState(result.epoch, {**before.files, **fresh}, texts, 0)
 
     def _finish_ranked(
         self, connection: sqlite3.Connection, ranked: LexicalUpdate, result: UpdateResult, pack_size: int
@@ -207,26 +225,42 @@ class Reconciler:
     ) -> tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
         # Before anything is compared: another process may have put other files in the place of these.
         self.store.database.check_file()
-        known = self._known_files()
-        removed = [path for path in known if path not in found.files]
-        suspects = [path for path, stamp in found.files.items() if _may_differ(known.get(path), stamp)]
-        if not removed and not suspects and self.state is not None:
-            self._publish_left_out(found)
-            return self.state.epoch, (), (), (), ()
-        return self._write(found, known, sorted(removed), sorted(suspects))
+        before = self._before(found)
+        if not before.racy and found.files == before.stamps and before.epoch:
+            self.state = _with_left_out(before, found)
+            return before.epoch, (), (), (), ()
+        return self._write(found, before)
 
-    def _known_files(self) -> dict[str, IndexedFile]:
-        """Return what the database knows, from memory unless another process has published since."""
+    def _before(self, found: Sweep) -> IndexState:
+        """Return what is known, from memory unless another process has published since."""
         if self.state is not None and self.store.epoch() == self.state.epoch:
-            return self.state.files
-        self.state = None
-        return self.store.files()
+            return self.state
+        return self._state_of(self.store.load(), found, None)
+
+    def _state_of(self, stored: StoredState, found: Sweep, before: IndexState | None) -> IndexState:
+        """Return a state; where a state with the same files is given, its order is taken over."""
+        files = stored.files
+        if before is not None and before.files.keys() == files.keys():
+            in_order = tuple(files[one.path] for one in before.in_order)
+        else:
+            in_order = tuple(sorted(files.values(), key=_rank))
+        return IndexState(
+            epoch=stored.epoch,
+            files=files,
+            texts=stored.texts,
+            left_out=tuple(found.left_out),
+            pack=self.store.pack,
+            pack_size=stored.pack_size,
+            in_order=in_order,
+            stamps={path: one.stamp for path, one in files.items()},
+            racy=frozenset(path for path, one in files.items() if one.stamp.is_racy(one.checked_ns)),
+        )
 
     def _take_over_decisions(self) -> None:
         """Let the first sweep of this process use what the last one decided about paths."""
         kept = self.store.meta("left_out")
         if kept:
-            stamps = {path: file.stamp for path, file in self.store.files().items()}
+            stamps = {path: file.stamp for path, file in self.store.load().files.items()}
             self._sweeper.prime(stamps, [LeftOut(*row) for row in json.loads(kept)], self.store.meta("decided_by"))
 
     def _keep_decisions(self, found: Sweep) -> None:
@@ -238,22 +272,27 @@ class Reconciler:
         self.store.set_meta({"left_out": json.dumps(rows), "decided_by": self._sweeper.decided_by})
         self._kept_decisions = now
 
-    def _publish_left_out(self, found: Sweep) -> None:
-        if self.state is not None and list(self.state.left_out) != found.left_out:
-            state = self.state
-            self.state = replace(state, left_out=tuple(found.left_out))
+    def _taken_structure(self) -> Structure | None:
+        """Return the structure that the last update left, once: an update that fails may leave it half changed."""
+        kept, self._structure = self._structure, None
+        return kept[1] if kept is not None and kept[0] is self.store.database else None
 
     def _write(
-        self, found: Sweep, known: dict[str, IndexedFile], removed: list[str], suspects: list[str]
+        self, found: Sweep, before: IndexState
     ) -> tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
-        given = UpdateInput(found.files, known, removed, suspects, self._holds_tracked, self._progress)
         with self.store.database.write() as connection:
             epoch = int(_meta(connection, "epoch", "0"))
+            if epoch != before.epoch:
+                # Another process published while this one waited for its turn.
+                before = self._state_of(stored_state(connection), found, None)
+            removed, suspects = _difference(before, found)
+            given = UpdateInput(found.files, before.files, removed, suspects, self._holds_tracked, self._progress)
             size = int(_meta(connection, "pack_size", "0"))
             ranked = self.lexical.begin(epoch)
+            structure = self._taken_structure()
             try:
                 with self.store.pack.appending(size) as writer:
-                    update = IndexUpdate(self._root, self.store, connection, self._now_ns, ranked)
+                    update = IndexUpdate(self._root, self.store, connection, self._now_ns, ranked, structure)
                     result = update.run(given, writer, epoch)
                 if ranked is not None and (result.epoch != epoch or ranked.is_new):
                     self._finish_ranked(connection, ranked, result, writer.size)
@@ -262,22 +301,25 @@ class Reconciler:
                     ranked.cancel()
                 raise
             write_meta(connection, {"epoch": str(result.epoch), "pack_size": str(writer.size)})
-        files, texts = self._reloaded(known, suspects, result)
-        self.state = IndexState(
-            epoch=result.epoch,
-            files=files,
-            texts=texts,
-            left_out=tuple(found.left_out),
-            pack=self.store.pack,
-            pack_size=self.store.pack_size(),
-            in_order=tuple(sorted(files.values(), key=_rank)),
-        )
-        renamed = _renames(known, files, list(result.removed), list(result.added))
+            stored = self._reloaded(connection, before, suspects, result)._replace(pack_size=writer.size)
+        if update.structure is not None:
+            self._structure = (self.store.database, update.structure)
+        self.state = self._state_of(stored, found, before)
+        renamed = _renames(before.files, stored.files, list(result.removed), list(result.added))
         return result.epoch, result.added, result.changed, result.removed, renamed
 
 
-def _may_differ(known: IndexedFile | None, stamp: FileStamp) -> bool:
-    return known is None or known.stamp != stamp or stamp.is_racy(known.checked_ns)
+def _difference(before: IndexState, found: Sweep) -> tuple[list[str], list[str]]:
+    """Return the files that are gone, and those that may have changed since they were read."""
+    stamp_before = before.stamps.get
+    removed = [path for path in before.stamps if path not in found.files]
+    suspects = {path for path, stamp in found.files.items() if stamp_before(path) != stamp}
+    return sorted(removed), sorted(suspects | (before.racy & found.files.keys()))
+
+
+def _with_left_out(state: IndexState, found: Sweep) -> IndexState:
+    """Return a state with what is left out now."""
+    return state if list(state.left_out) == found.left_out else replace(state, left_out=tuple(found.left_out))
 
 
 def _meta(connection: sqlite3.Connection, key: str, default: str) -> str:

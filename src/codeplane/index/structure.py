@@ -54,47 +54,122 @@ class _Family(NamedTuple):
     files: dict[str, _File]
     roots: tuple[str, ...]
 
+    @property
+    def key(self) -> str:
+        """Return the name under which things about this family are kept."""
+        return min(one.dialect for one in self.files.values())
+
+
+@dataclass(slots=True)
+class Structure:
+    """What an update knows of the whole tree, kept for the next one: building it takes longer than linking one file.
+
+    Invariant: it describes `epoch`; an update that does not follow that epoch builds its own.
+    """
+
+    epoch: int
+    files: dict[str, _File]
+    roots: Mapping[int, tuple[str, str]]
+    families: list[tuple[_Family, FamilyLinks]]
+    modules: dict[str, str]
+    outlines: OutlineCache
+
 
 class StructureUpdate:
-    """Brings everything that depends on more than one file up to date, inside the transaction of an update."""
+    """Brings everything that depends on more than one file up to date, inside the transaction of an update.
+
+    `kept` is the structure that the update before left, None when there is none; `structure` is the one this leaves.
+    """
 
     def __init__(
         self,
         connection: sqlite3.Connection,
         text_of: Callable[[str], str | None],
         holds_tracked: Callable[[str], bool],
+        kept: Structure | None,
     ) -> None:
         self._connection = connection
         self._text_of = text_of
         self._holds_tracked = holds_tracked
-        self._outlines = OutlineCache(connection)
+        self._kept = kept
+        self._outlines = kept.outlines if kept is not None else OutlineCache(connection)
+        self.structure = kept
 
     def run(self, changes: FileChanges, epoch: int) -> bool:
         """Give units, name modules, write definitions and links, keep a snapshot.
 
         Return whether files other than the changed ones got another unit or module.
         """
-        if changes.added or changes.removed or self._may_move_units(changes.changed):
-            self._assign_units()
+        moves_units = bool(changes.added or changes.removed) or self._may_move_units(changes.changed)
+        kept = self._kept
+        reidentified: set[str] = set()
+        if kept is not None and kept.epoch == epoch - 1 and not moves_units and self._takes_over(kept, changes.changed):
+            structure = kept
+            structure.epoch = epoch
+        else:
+            if moves_units:
+                self._assign_units()
+            structure = self._built(epoch)
+            reidentified = self._write_modules(structure.files, structure.modules) | {
+                path
+                for path, one in structure.files.items()
+                if path not in changes.known or one.unit_id != changes.known[path].unit_id
+            }
+        self._write_definitions(structure.files, structure.roots, changes, reidentified, epoch)
+        for family, links in structure.families:
+            found = (
+                self._content_changes(family, changes)
+                if structure is kept
+                else self._link_changes(family, changes, reidentified, structure.modules)
+            )
+            links.update(found)
+            self._remember_texts(family, links)
+        self._write_unlinked_imports(structure.files, structure.modules, changes.added | changes.changed)
+        self._take_snapshot(structure.files, changes, epoch)
+        self._outlines.trim()
+        self.structure = structure
+        return not reidentified <= changes.all
+
+    def _built(self, epoch: int) -> Structure:
+        """Read the whole tree and build the linkers of its families."""
         files = self._files()
         roots = unit_roots(self._connection)
-        families = self._families(files, roots)
-        linkers = [(family, self._linker(family)) for family in families]
+        families = [(family, self._linker(family)) for family in self._families(files, roots)]
         modules = {
-            linked.path: "\n".join(linked.modules) for _, links in linkers for linked in links.unit.files.values()
+            linked.path: "\n".join(linked.modules) for _, links in families for linked in links.unit.files.values()
         }
-        renamed = self._write_modules(files, modules)
-        reidentified = renamed | {
-            path
-            for path, one in files.items()
-            if path not in changes.known or one.unit_id != changes.known[path].unit_id
-        }
-        self._write_definitions(files, roots, changes, reidentified, epoch)
-        for family, links in linkers:
-            links.update(self._link_changes(family, changes, reidentified, modules))
-        self._write_unlinked_imports(files, modules, changes.added | changes.changed)
-        self._take_snapshot(files, changes, epoch)
-        return not reidentified <= changes.all
+        return Structure(epoch, files, roots, families, modules, self._outlines)
+
+    def _takes_over(self, kept: Structure, changed: Iterable[str]) -> bool:
+        """Let a kept structure have the new facts of changed files; false when more than facts may be different."""
+        fresh = {path: one for path in changed for one in self._files(path).values()}
+        for path, one in fresh.items():
+            old = kept.files.get(path)
+            if old is None or (old.facts_id is None) != (one.facts_id is None) or old.package != one.package:
+                return False
+            for family, _ in kept.families:
+                if (family.rules.texts_make_modules and path in family.files) or self._configures(family, path):
+                    return False
+        for path, one in fresh.items():
+            kept.files[path] = one
+            for family, links in kept.families:
+                if path in family.files:
+                    family.files[path] = one
+                    links.take(_to_link(one))
+        return True
+
+    def _configures(self, family: _Family, path: str) -> bool:
+        """Tell whether the content of a file that is no source of a family says what the family's imports mean."""
+        if path.rpartition("/")[2] in family.rules.config_names:
+            return True
+        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (f"texts:{family.key}",)).fetchone()
+        return row is not None and path in str(row[0]).split("\n")
+
+    def _remember_texts(self, family: _Family, links: FamilyLinks) -> None:
+        """Remember which files besides the sources were read in order to link, such as a configuration that extends."""
+        read = sorted(path for path in links.texts_read if path not in family.files)
+        if read:
+            write_meta(self._connection, {f"texts:{family.key}": "\n".join(read)})
 
     def _write_unlinked_imports(
         self, files: Mapping[str, _File], linked: Mapping[str, str], paths: Iterable[str]
@@ -131,10 +206,12 @@ class StructureUpdate:
         self._connection.executemany("UPDATE files SET unit_id = ? WHERE file_id = ?", rows)
         write_meta(self._connection, {"probed": "\n".join(sorted(probed))})
 
-    def _files(self) -> dict[str, _File]:
+    def _files(self, path: str | None = None) -> dict[str, _File]:
+        """Return what is known of every file, or of one."""
         rows = self._connection.execute(
             "SELECT file_id, path, files.dialect, facts_id, unit_id, module, link_hash, package"
-            " FROM files LEFT JOIN facts USING (facts_id)"
+            " FROM files LEFT JOIN facts USING (facts_id) WHERE ?1 IS NULL OR path = ?1",
+            (path,),
         )
         return {
             path: _File(file_id, path, dialect, facts_id, unit_id, module, link_hash or b"", package or "")
@@ -158,7 +235,7 @@ class StructureUpdate:
         return found
 
     def _linker(self, family: _Family) -> FamilyLinks:
-        files = [FileToLink(one.file_id, path, one.facts_id or 0, one.package) for path, one in family.files.items()]
+        files = [_to_link(one) for one in family.files.values()]
         return FamilyLinks(self._connection, family.rules, files, family.roots, self._text_of, self._outlines)
 
     def _write_modules(self, files: dict[str, _File], modules: Mapping[str, str]) -> set[str]:
@@ -243,7 +320,7 @@ class StructureUpdate:
             for path in members
             if path in reidentified or (path in changes.changed and members[path].link_hash != hashes.get(path))
         }
-        config_changed = any(path.rpartition("/")[2] in family.rules.config_names for path in changes.all)
+        config_changed = any(self._configures(family, path) for path in changes.all)
         return LinkChanges(
             changed=frozenset(
                 one.file_id for path, one in members.items() if path in changes.changed or path not in before
@@ -262,6 +339,20 @@ class StructureUpdate:
             everything=config_changed or self._roots_changed(family),
         )
 
+    def _content_changes(self, family: _Family, changes: FileChanges) -> LinkChanges:
+        """Return what changed for a family when no file came, went or moved and all imports mean what they meant."""
+        changed = changes.changed & family.files.keys()
+        hashes = self._hashes_before(changes.known, changed)
+        offers_other = [path for path in changed if family.files[path].link_hash != hashes.get(path)]
+        return LinkChanges(
+            changed=frozenset(family.files[path].file_id for path in changed),
+            modules=frozenset(
+                module for path in offers_other for module in family.files[path].modules.split("\n") if module
+            ),
+            set_changed=False,
+            everything=False,
+        )
+
     def _hashes_before(self, known: Mapping[str, IndexedFile], paths: Iterable[str]) -> dict[str, bytes]:
         found = {}
         for path in paths:
@@ -273,7 +364,7 @@ class StructureUpdate:
 
     def _roots_changed(self, family: _Family) -> bool:
         """Tell whether the roots of a family are others than at its last linking, and remember them."""
-        key = f"roots:{min(one.dialect for one in family.files.values())}"
+        key = f"roots:{family.key}"
         text = "\n".join(family.roots)
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         write_meta(self._connection, {key: text})
@@ -294,6 +385,10 @@ def qualifier(modules: str, path: str) -> str:
 def definition_uid(home: str, identity: str) -> bytes:
     """Return the identity of a definition: a hash of its context, module, path, signature and place among equals."""
     return hashlib.sha256((home + identity).encode("utf-8", "surrogatepass")).digest()[:_UID_BYTES]
+
+
+def _to_link(one: _File) -> FileToLink:
+    return FileToLink(one.file_id, one.path, one.facts_id or 0, one.package)
 
 
 def _rules_of(file: IndexedFile) -> LinkingRules | None:

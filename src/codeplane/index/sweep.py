@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
@@ -19,6 +19,10 @@ from codeplane.index.ignore_rules import IGNORE_FILE, IgnoreRules
 
 # File systems keep times in steps; a file written within this distance of its reading may have changed unseen.
 RACY_NS = 1_000_000_000
+_KIND_OF_FILE: Final = 0o170000
+_DIRECTORY: Final = stat.S_IFDIR
+_REGULAR: Final = stat.S_IFREG
+_LINK: Final = stat.S_IFLNK
 
 
 class FileStamp(NamedTuple):
@@ -57,6 +61,7 @@ class Sweeper:
         self._make_rules = rules
         self._deciders = deciders
         self._decided_by: object = None
+        self._ignore_paths: set[str] = set()
         self._ignore_stamps: dict[str, FileStamp] = {}
         self._decisions: dict[str, str | None] = {}
         self._out: dict[str, LeftOut] = {}
@@ -70,7 +75,8 @@ class Sweeper:
         if repr(deciders) != decided_by:
             return
         self._decided_by = deciders
-        self._ignore_stamps = {path: stamp for path, stamp in files.items() if path.endswith(IGNORE_FILE)}
+        self._ignore_paths = {path for path in files if path.endswith(IGNORE_FILE)}
+        self._ignore_stamps = self._stamps_of_rules(files)
         for path in files:
             self._decisions[path] = path
             parent = path.rpartition("/")[0]
@@ -94,17 +100,21 @@ class Sweeper:
         if deciders != self._decided_by:
             self._forget()
         found = self._walk()
-        ignore_stamps = {path: stamp for path, stamp in found.files.items() if path.endswith(IGNORE_FILE)}
+        ignore_stamps = self._stamps_of_rules(found.files)
         if ignore_stamps != self._ignore_stamps:
             # An ignore file changed, so every decision is made anew.
             self._forget()
             found = self._walk()
+            ignore_stamps = self._stamps_of_rules(found.files)
         self._decided_by, self._ignore_stamps = deciders, ignore_stamps
         found.left_out.sort(key=lambda item: item.path)
         return found
 
+    def _stamps_of_rules(self, files: Mapping[str, FileStamp]) -> dict[str, FileStamp]:
+        return {path: files[path] for path in sorted(self._ignore_paths) if path in files}
+
     def _forget(self) -> None:
-        self._decisions, self._out = {}, {}
+        self._decisions, self._out, self._ignore_paths = {}, {}, set()
 
     def _walk(self) -> Sweep:
         rules = self._make_rules()
@@ -129,23 +139,23 @@ class Sweeper:
         stack: list[tuple[str, str]],
     ) -> None:
         # The innermost loop of every answer: one stat, one look-up and one tuple per file.
-        decisions, files, is_dir, is_file = self._decisions, found.files, stat.S_ISDIR, stat.S_ISREG
+        decided, files, new = self._decisions.get, found.files, tuple.__new__
         for entry in entries:
             status = entry.stat(follow_symlinks=False)
-            mode = status.st_mode
+            kind = status.st_mode & _KIND_OF_FILE
             # A directory and a file of the same name are decided apart, for one may become the other.
-            name = f"{prefix}{entry.name}/" if is_dir(mode) else prefix + entry.name
-            if name in decisions:
-                path = decisions[name]
-            else:
-                path = decisions[name] = self._decide(name, rules, is_directory=is_dir(mode))
+            name = f"{prefix}{entry.name}/" if kind == _DIRECTORY else prefix + entry.name
+            path = decided(name, "")
+            if path == "":
+                path = self._decisions[name] = self._decide(name, rules, is_directory=kind == _DIRECTORY)
             if path is None:
                 found.left_out.append(self._out[name])
-            elif is_file(mode):
-                files[path] = FileStamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-            elif is_dir(mode):
+            elif kind == _REGULAR:
+                # Naming the fields would take as long as the look-up.
+                files[path] = new(FileStamp, (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino))
+            elif kind == _DIRECTORY:
                 stack.append((name, entry.path))
-            elif not stat.S_ISLNK(mode):
+            elif kind != _LINK:
                 found.left_out.append(LeftOut(path, "not a regular file", "file system", is_directory=False))
 
     def _decide(self, name: str, rules: IgnoreRules, *, is_directory: bool) -> str | None:
@@ -155,7 +165,10 @@ class Sweeper:
             self._out[name] = LeftOut(printable_name(text), rule.line, rule.source, is_directory)
             return None
         try:
-            return RepoPath.parse(text).text
+            path = RepoPath.parse(text).text
         except CodePlaneError as error:
             self._out[name] = LeftOut(printable_name(text), error.message, "name", is_directory)
             return None
+        if path.endswith(IGNORE_FILE):
+            self._ignore_paths.add(path)
+        return path

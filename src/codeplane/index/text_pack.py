@@ -8,12 +8,11 @@ import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Extent:
+class Extent(NamedTuple):
     """Where one text lies in the pack."""
 
     offset: int

@@ -17,7 +17,7 @@ from codeplane.index.index_store import IndexedFile, IndexStore, write_files
 from codeplane.index.lexical_index import LexicalDocument, LexicalUpdate
 from codeplane.index.linking.update import forget_links
 from codeplane.index.source_text import holds_private_key
-from codeplane.index.structure import FileChanges, StructureUpdate
+from codeplane.index.structure import FileChanges, Structure, StructureUpdate
 from codeplane.index.sweep import FileStamp
 from codeplane.index.text_pack import PackWriter
 from codeplane.index.tree_reader import TreeReader
@@ -69,7 +69,10 @@ class _Reading:
 
 
 class IndexUpdate:
-    """Carries one update through its steps inside a transaction."""
+    """Carries one update through its steps inside a transaction.
+
+    `structure` is what the update before left, and afterwards what this one leaves for the next.
+    """
 
     def __init__(
         self,
@@ -78,17 +81,21 @@ class IndexUpdate:
         connection: sqlite3.Connection,
         now_ns: Callable[[], int],
         ranked: LexicalUpdate | None,
+        kept: Structure | None,
     ) -> None:
         self._root = root
         self._store = store
         self._connection = connection
         self._now_ns = now_ns
         self._ranked = ranked
+        self.structure = kept
 
     def run(self, given: UpdateInput, writer: PackWriter, epoch: int) -> UpdateResult:
         """Write everything that differs; the epoch goes up by one when anything does, or when it is the first."""
         before = {path: given.known[path] for path in given.removed if path in given.known}
         readings, gone = self._read(given, writer)
+        # Linking reads configuration files out of the pack.
+        writer.flush()
         removed = sorted({*before, *(path for path in gone if path in given.known)})
         added = [one.path for one in readings if one.path not in given.known]
         changed = [
@@ -104,8 +111,9 @@ class IndexUpdate:
         reaches_others = False
         if is_new:
             changes = FileChanges(given.known, frozenset(added), frozenset(changed), frozenset(removed))
-            structure = StructureUpdate(self._connection, self._text_of_path, given.holds_tracked)
-            reaches_others = structure.run(changes, epoch)
+            update = StructureUpdate(self._connection, self._text_of_path, given.holds_tracked, self.structure)
+            reaches_others = update.run(changes, epoch)
+            self.structure = update.structure
         return UpdateResult(epoch, tuple(added), tuple(changed), tuple(removed), reaches_others)
 
     def _forget(self, file_ids: list[tuple[int]]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-_LEVEL: Final = 1
+_LEVEL: Final = 4
 _WIDE: Final = 0xFFFF
 
 # What a reference is linked to, besides an expression.

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from codeplane.index.facts.columns import encode_columns
 from codeplane.index.facts.compiling import compile_facts
-from codeplane.index.facts.outline import Outline, encode_outline
+from codeplane.index.facts.outline import Outline
+from codeplane.index.facts.outline_storage import encode_outline
 from codeplane.languages.catalog import load_language
 from codeplane.languages.facts import FileFacts, no_facts
 

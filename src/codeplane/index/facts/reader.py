@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.columns import Columns, decode_columns
-from codeplane.index.facts.outline import Outline, decode_outline
+from codeplane.index.facts.outline import Outline
+from codeplane.index.facts.outline_storage import decode_outline
 from codeplane.index.index_store import IndexStore
 from codeplane.index.linking.update import Target, decode_resolution
 

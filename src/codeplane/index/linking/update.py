@@ -4,6 +4,7 @@ Every file's links remember which modules they asked, so that a change of what a
 that looked at it. When files come or go, every import is located anew and those that lead elsewhere are linked again.
 """
 
+import json
 import marshal
 import sqlite3
 import zlib
@@ -14,12 +15,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from codeplane.index.facts.outline import Outline, decode_outline
+from codeplane.index.facts.outline import Outline
+from codeplane.index.facts.outline_storage import decode_outline
 from codeplane.index.linking.resolve import Chain, Meaning, Resolver, Step, Tag
 from codeplane.index.linking.unit import LinkUnit
 from codeplane.languages.linking import LinkingRules, UnitView
 
 _LEVEL: Final = 1
+_KEPT_OUTLINES: Final = 200
 
 
 class Tier(IntEnum):
@@ -78,13 +81,23 @@ class FamilyLinks:
         self._connection = connection
         self._files = {one.file_id: one for one in files}
         packages = {one.path: one.package for one in self._files.values()}
-        view = UnitView(tuple(sorted(packages)), tuple(sorted(roots)), lambda path: packages.get(path, ""), text_of)
+        self.texts_read: set[str] = set()
+
+        def read(path: str) -> str | None:
+            self.texts_read.add(path)
+            return text_of(path)
+
+        view = UnitView(tuple(sorted(packages)), tuple(sorted(roots)), lambda path: packages.get(path, ""), read)
         self.unit = LinkUnit(
             rules,
             rules.build(view),
             [(one.file_id, one.path) for one in self._files.values()],
             lambda file_id: outlines.outline(self._files[file_id].facts_id),
         )
+
+    def take(self, file: FileToLink) -> None:
+        """Use other facts for a file whose place among the modules stays as it is."""
+        self._files[file.file_id] = file
 
     def update(self, changes: LinkChanges) -> set[int]:
         """Link what the changes reach; return the files that were linked."""
@@ -117,7 +130,7 @@ class FamilyLinks:
 
 
 class OutlineCache:
-    """Outlines by the facts they belong to, kept for the length of one update."""
+    """Outlines by the facts they belong to, kept for the length of one update; the last used ones for the next."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -130,6 +143,11 @@ class OutlineCache:
             row = self._connection.execute("SELECT outline FROM facts WHERE facts_id = ?", (facts_id,)).fetchone()
             known = self._known[facts_id] = decode_outline(row[0])
         return known
+
+    def trim(self) -> None:
+        """Forget all but the outlines that were read last."""
+        for facts_id in list(self._known)[:-_KEPT_OUTLINES]:
+            del self._known[facts_id]
 
 
 class _LinkWriter:
@@ -178,9 +196,12 @@ class _LinkWriter:
 
 def forget_links(connection: sqlite3.Connection, file_ids: Iterable[tuple[int]]) -> None:
     """Remove what is known about the links of files."""
-    file_ids = list(file_ids)
+    gone = json.dumps([file_id for (file_id,) in file_ids])
+    if gone == "[]":
+        return
     for table in ("resolutions", "links", "asked", "located"):
-        connection.executemany(f"DELETE FROM {table} WHERE file_id = ?", file_ids)  # noqa: S608 - our own names
+        # One pass over a table is cheaper than an index on it, which every build would have to fill.
+        connection.execute(f"DELETE FROM {table} WHERE file_id IN (SELECT value FROM json_each(?))", (gone,))  # noqa: S608
 
 
 def encode_resolution(targets: list[Target], numbers: "array[int]") -> bytes:
