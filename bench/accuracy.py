@@ -23,7 +23,7 @@ from codeplane.index.facts.columns import FIRST_EXPRESSION
 from codeplane.index.facts.file_view import FileView
 from codeplane.index.facts.outline import Op
 from codeplane.index.facts.reader import FactCache, FactReader, reading
-from codeplane.index.linking.update import Tier
+from codeplane.index.linking.stored_links import Tier
 from codeplane.languages.facts import ReferenceRole
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 

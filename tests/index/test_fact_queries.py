@@ -1,6 +1,5 @@
 """The bounded queries of the specification, name by name."""
 
-import dataclasses
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts import model
 from codeplane.index.facts.queries import MAX_EXEMPLARS, FactQueries
-from codeplane.index.linking.update import Tier
+from codeplane.index.linking.stored_links import Tier
 from codeplane.workspace.workspace import Workspace
 from support.doors import open_test_workspace
 from support.repositories import make_repository, write
@@ -97,7 +96,7 @@ def test_required_queries_have_the_names_of_the_specification(name: str, paramet
 
 @pytest.mark.parametrize("table", TABLES)
 def test_fact_tables_have_the_columns_of_the_specification(table: str) -> None:
-    names = [field.name for field in dataclasses.fields(getattr(model, table))]
+    names = list(getattr(model, table)._fields)
     assert [name for name in names if name in TABLES[table].split()] == TABLES[table].split()
 
 

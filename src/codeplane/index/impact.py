@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from codeplane.index.facts.reader import FactReader
 from codeplane.index.repository_map import is_test_file
-from codeplane.index.structure import qualifier
+from codeplane.index.symbol_names import qualifier
 from codeplane.languages.catalog import load_language
 
 COMPLETE = "complete"

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import fields, get_logger
@@ -27,11 +28,13 @@ from codeplane.index.index_store import (
     write_meta,
 )
 from codeplane.index.lexical_index import LexicalDocument, LexicalIndex, LexicalUpdate
-from codeplane.index.structure import Structure
 from codeplane.index.sweep import FileStamp, Sweep, Sweeper
 from codeplane.index.text_pack import TextPack
-from codeplane.index.update import IndexUpdate, Progress, UpdateInput, UpdateResult
 from codeplane.store.sqlite import Database
+
+if TYPE_CHECKING:
+    from codeplane.index.structure import Structure
+    from codeplane.index.update import Progress, UpdateResult
 
 _log = get_logger(__name__)
 
@@ -132,7 +135,7 @@ class Reconciler:
 
     @staticmethod
     def _reloaded(
-        connection: sqlite3.Connection, before: IndexState, suspects: list[str], result: UpdateResult
+        connection: sqlite3.Connection, before: IndexState, suspects: list[str], result: "UpdateResult"
     ) -> StoredState:
         """Return files and texts as they are now; after a change of content only written rows are read."""
         if result.added or result.removed or result.reaches_others:
@@ -144,7 +147,7 @@ class Reconciler:
         return StoredState(result.epoch, {**before.files, **fresh}, texts, 0)
 
     def _finish_ranked(
-        self, connection: sqlite3.Connection, ranked: LexicalUpdate, result: UpdateResult, pack_size: int
+        self, connection: sqlite3.Connection, ranked: LexicalUpdate, result: "UpdateResult", pack_size: int
     ) -> None:
         """Complete the ranked text before the commit, so that whoever sees the new epoch finds both.
 
@@ -198,12 +201,11 @@ class Reconciler:
 
     def _update(self) -> ReconcileReport:
         begun = time.perf_counter()
-        if self.state is None:
-            self._take_over_decisions()
+        stored = self._stored()
         found = self._sweeper.sweep()
         swept = time.perf_counter()
         try:
-            report = self._apply(found)
+            report = self._apply(found, stored)
         except CodePlaneError as error:
             if error.code == "STORE_CORRUPT":
                 self.store.start_over("index.db was damaged")
@@ -212,7 +214,7 @@ class Reconciler:
             else:
                 raise
             self.state = None
-            report = self._apply(found)
+            report = self._apply(found, self.store.load())
         self._keep_decisions(found)
         ended = time.perf_counter()
         return ReconcileReport(
@@ -220,22 +222,34 @@ class Reconciler:
             healed=self.store.healed,
         )  # fmt: skip
 
+    def _stored(self) -> StoredState | None:
+        """Return what the database knows, None when that is in memory; the first sweep takes its decisions over."""
+        try:
+            # Another process may have put other files in the place of these, or have published since.
+            self.store.database.check_file()
+            if self.state is not None and self.store.epoch() == self.state.epoch:
+                return None
+            stored = self.store.load()
+            if self.state is None:
+                self._take_over_decisions(stored)
+        except CodePlaneError as error:
+            if error.code not in {"STORE_CORRUPT", "DATABASE_UNAVAILABLE"}:
+                raise
+            # Said again, and mended, when the update begins.
+            return None
+        return stored
+
     def _apply(
-        self, found: Sweep
+        self, found: Sweep, stored: StoredState | None
     ) -> tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
-        # Before anything is compared: another process may have put other files in the place of these.
         self.store.database.check_file()
-        before = self._before(found)
+        before = self._state_of(stored, found, None) if stored is not None else self.state
+        if before is None or self.store.epoch() != before.epoch:
+            before = self._state_of(self.store.load(), found, None)
         if not before.racy and found.files == before.stamps and before.epoch:
             self.state = _with_left_out(before, found)
             return before.epoch, (), (), (), ()
         return self._write(found, before)
-
-    def _before(self, found: Sweep) -> IndexState:
-        """Return what is known, from memory unless another process has published since."""
-        if self.state is not None and self.store.epoch() == self.state.epoch:
-            return self.state
-        return self._state_of(self.store.load(), found, None)
 
     def _state_of(self, stored: StoredState, found: Sweep, before: IndexState | None) -> IndexState:
         """Return a state; where a state with the same files is given, its order is taken over."""
@@ -256,12 +270,15 @@ class Reconciler:
             racy=frozenset(path for path, one in files.items() if one.stamp.is_racy(one.checked_ns)),
         )
 
-    def _take_over_decisions(self) -> None:
+    def _take_over_decisions(self, stored: StoredState) -> None:
         """Let the first sweep of this process use what the last one decided about paths."""
         kept = self.store.meta("left_out")
         if kept:
-            stamps = {path: file.stamp for path, file in self.store.load().files.items()}
-            self._sweeper.prime(stamps, [LeftOut(*row) for row in json.loads(kept)], self.store.meta("decided_by"))
+            stamps = {path: file.stamp for path, file in stored.files.items()}
+            left_out = [LeftOut(*row) for row in json.loads(kept)]
+            decided_by = self.store.meta("decided_by")
+            self._sweeper.prime(stamps, left_out, decided_by)
+            self._kept_decisions = (decided_by, left_out)
 
     def _keep_decisions(self, found: Sweep) -> None:
         """Keep what was decided for the next process, when it differs from what is kept."""
@@ -272,7 +289,7 @@ class Reconciler:
         self.store.set_meta({"left_out": json.dumps(rows), "decided_by": self._sweeper.decided_by})
         self._kept_decisions = now
 
-    def _taken_structure(self) -> Structure | None:
+    def _taken_structure(self) -> "Structure | None":
         """Return the structure that the last update left, once: an update that fails may leave it half changed."""
         kept, self._structure = self._structure, None
         return kept[1] if kept is not None and kept[0] is self.store.database else None
@@ -280,6 +297,9 @@ class Reconciler:
     def _write(
         self, found: Sweep, before: IndexState
     ) -> tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
+        # A start that finds nothing changed needs none of what updates are made with.
+        from codeplane.index.update import IndexUpdate, UpdateInput  # noqa: PLC0415
+
         with self.store.database.write() as connection:
             epoch = int(_meta(connection, "epoch", "0"))
             if epoch != before.epoch:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.reader import FactCache, FactReader, reading
@@ -13,7 +14,9 @@ from codeplane.index.index_store import IndexStore
 from codeplane.index.lexical_index import MAX_LIMIT
 from codeplane.index.reconcile import IndexState, Reconciler, ReconcileReport
 from codeplane.index.sweep import Sweeper
-from codeplane.index.update import Progress
+
+if TYPE_CHECKING:
+    from codeplane.index.update import Progress
 
 _KEPT_EPOCHS = 8
 
@@ -66,7 +69,7 @@ class RepositoryIndex:
         self._names = (-1, "")
 
     @contextmanager
-    def listening(self, listener: Progress) -> Iterator[None]:
+    def listening(self, listener: "Progress") -> Iterator[None]:
         """Tell a listener how far updates are, as long as this lasts."""
         self._reconciler.listeners.append(listener)
         try:

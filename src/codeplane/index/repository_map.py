@@ -14,7 +14,7 @@ from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactReader
 from codeplane.index.file_order import is_test_path
 from codeplane.index.index_store import IndexedFile
-from codeplane.index.structure import qualifier
+from codeplane.index.symbol_names import qualifier
 from codeplane.languages.facts import DefinitionKind
 
 _TEST_FILE: Final = re.compile(

@@ -1,6 +1,5 @@
 """What depends on more than one file's bytes: units, the identities of definitions, links, snapshots of epochs."""
 
-import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,13 +9,12 @@ from codeplane.index.contexts.probe import ParseQuality
 from codeplane.index.facts.encoded import definition_entries
 from codeplane.index.index_store import IndexedFile, write_meta
 from codeplane.index.linking.update import FamilyLinks, FileToLink, LinkChanges, OutlineCache
-from codeplane.index.symbol_names import folded
+from codeplane.index.symbol_names import definition_uid, folded, qualifier
 from codeplane.index.units import assign_units, is_marker, unit_roots
 from codeplane.languages.catalog import load_language
 from codeplane.languages.linking import LinkingRules
 
 KEPT_SNAPSHOTS = 50
-_UID_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,16 +373,6 @@ class StructureUpdate:
         rows = [(epoch, path, files[path].facts_id if path in files else None) for path in sorted(changes.all)]
         self._connection.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", rows)
         self._connection.execute("DELETE FROM snapshots WHERE epoch <= ?", (epoch - KEPT_SNAPSHOTS,))
-
-
-def qualifier(modules: str, path: str) -> str:
-    """Return what the names of a file's definitions begin with: its module, or its path where there is none."""
-    return modules.partition("\n")[0] or path
-
-
-def definition_uid(home: str, identity: str) -> bytes:
-    """Return the identity of a definition: a hash of its context, module, path, signature and place among equals."""
-    return hashlib.sha256((home + identity).encode("utf-8", "surrogatepass")).digest()[:_UID_BYTES]
 
 
 def _to_link(one: _File) -> FileToLink:

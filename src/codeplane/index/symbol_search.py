@@ -14,8 +14,7 @@ from codeplane.index.facts.outline import Op, Outline
 from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactFile, FactReader
 from codeplane.index.file_order import file_rank
-from codeplane.index.structure import qualifier
-from codeplane.index.symbol_names import folded
+from codeplane.index.symbol_names import folded, qualifier
 from codeplane.languages.facts import DefinitionKind
 
 # Where a definition was asked for by place: `path:line` or `path:line:column`.

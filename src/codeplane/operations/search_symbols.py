@@ -8,7 +8,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactReader
 from codeplane.index.ignore_rules import matcher_for
-from codeplane.index.linking.update import Tier
+from codeplane.index.linking.stored_links import Tier
 from codeplane.index.reconcile import IndexState
 from codeplane.index.reference_search import (
     ReferenceHit,

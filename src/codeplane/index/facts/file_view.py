@@ -6,7 +6,7 @@ from typing import Final
 from codeplane.index.facts.columns import FIRST_EXPRESSION, LOCAL, OF_CALL, OF_EXPRESSION, Columns
 from codeplane.index.facts.outline import Op, Outline
 from codeplane.index.facts.reader import FactFile, FactReader
-from codeplane.index.linking.update import Target, Tier
+from codeplane.index.linking.stored_links import Target, Tier
 from codeplane.languages.facts import BindTarget, Certainty
 
 _SHAPES: Final = {OF_EXPRESSION: "().", OF_CALL: "(=)"}

@@ -26,9 +26,8 @@ from codeplane.index.facts.model import (
 )
 from codeplane.index.facts.outline import Op, Outline
 from codeplane.index.facts.reader import FactFile, FactReader, line_and_column
-from codeplane.index.linking.update import Target, Tier
-from codeplane.index.structure import definition_uid, qualifier
-from codeplane.index.symbol_names import folded
+from codeplane.index.linking.stored_links import Target, Tier
+from codeplane.index.symbol_names import definition_uid, folded, qualifier
 from codeplane.languages.facts import BindReason, BindTarget, Certainty, DefinitionKind, ReferenceRole
 
 MAX_LIMIT: Final = 10_000

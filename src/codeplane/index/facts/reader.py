@@ -14,7 +14,7 @@ from codeplane.index.facts.columns import Columns, decode_columns
 from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.outline_storage import decode_outline
 from codeplane.index.index_store import IndexStore
-from codeplane.index.linking.update import Target, decode_resolution
+from codeplane.index.linking.stored_links import Target, decode_resolution
 
 _KEPT = 400
 _T = TypeVar("_T")

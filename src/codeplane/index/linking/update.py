@@ -5,33 +5,21 @@ that looked at it. When files come or go, every import is located anew and those
 """
 
 import json
-import marshal
 import sqlite3
-import zlib
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final, NamedTuple
 
 from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.outline_storage import decode_outline
 from codeplane.index.linking.resolve import Chain, Meaning, Resolver, Step, Tag
+from codeplane.index.linking.stored_links import Target, Tier, encode_resolution
 from codeplane.index.linking.unit import LinkUnit
 from codeplane.languages.linking import LinkingRules, UnitView
 
-_LEVEL: Final = 1
 _KEPT_OUTLINES: Final = 200
-
-
-class Tier(IntEnum):
-    """How sure a reference is."""
-
-    PROVEN = 0
-    STRONG = 1
-    ANCHORED = 2
-    UNKNOWN = 3
 
 
 class FileToLink(NamedTuple):
@@ -55,15 +43,6 @@ class LinkChanges:
     modules: frozenset[str]
     set_changed: bool
     everything: bool
-
-
-class Target(NamedTuple):
-    """What an expression of a file means: a definition, how sure, and the chain that proves it."""
-
-    file_id: int
-    number: int
-    tier: int
-    chain: Chain
 
 
 class FamilyLinks:
@@ -202,19 +181,6 @@ def forget_links(connection: sqlite3.Connection, file_ids: Iterable[tuple[int]])
     for table in ("resolutions", "links", "asked", "located"):
         # One pass over a table is cheaper than an index on it, which every build would have to fill.
         connection.execute(f"DELETE FROM {table} WHERE file_id IN (SELECT value FROM json_each(?))", (gone,))  # noqa: S608
-
-
-def encode_resolution(targets: list[Target], numbers: "array[int]") -> bytes:
-    """Return the targets of a file and which expression has which, as bytes."""
-    rows = [(one.file_id, one.number, int(one.tier), [tuple(map(int, step)) for step in one.chain]) for one in targets]
-    return zlib.compress(marshal.dumps((rows, numbers.tobytes())), _LEVEL)
-
-
-def decode_resolution(blob: bytes) -> tuple[list[Target], "array[int]"]:
-    """Return targets and, for each expression, the number of its target or 0."""
-    rows, data = marshal.loads(zlib.decompress(blob))  # noqa: S302 - our own bytes, checked by zlib
-    numbers = array("I", data)
-    return [Target(file_id, number, tier, tuple(chain)) for file_id, number, tier, chain in rows], numbers
 
 
 def _targets(file_id: int, meanings: list[Meaning]) -> tuple[list[Target], "array[int]"]:

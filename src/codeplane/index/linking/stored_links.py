@@ -1,0 +1,43 @@
+"""Links as they are stored: what the expressions of a file mean, how sure that is, and the chain that proves it."""
+
+import marshal
+import zlib
+from array import array
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+_LEVEL: Final = 1
+
+# The steps that prove a link: what kind of step, a file, a number.
+Chain = tuple[tuple[int, int, int], ...]
+
+
+class Tier(IntEnum):
+    """How sure a reference is."""
+
+    PROVEN = 0
+    STRONG = 1
+    ANCHORED = 2
+    UNKNOWN = 3
+
+
+class Target(NamedTuple):
+    """What an expression of a file means: a definition, how sure, and the chain that proves it."""
+
+    file_id: int
+    number: int
+    tier: int
+    chain: Chain
+
+
+def encode_resolution(targets: list[Target], numbers: "array[int]") -> bytes:
+    """Return the targets of a file and which expression has which, as bytes."""
+    rows = [(one.file_id, one.number, int(one.tier), [tuple(map(int, step)) for step in one.chain]) for one in targets]
+    return zlib.compress(marshal.dumps((rows, numbers.tobytes())), _LEVEL)
+
+
+def decode_resolution(blob: bytes) -> tuple[list[Target], "array[int]"]:
+    """Return targets and, for each expression, the number of its target or 0."""
+    rows, data = marshal.loads(zlib.decompress(blob))  # noqa: S302 - our own bytes, checked by zlib
+    numbers = array("I", data)
+    return [Target(file_id, number, tier, tuple(chain)) for file_id, number, tier, chain in rows], numbers
