@@ -1,6 +1,7 @@
 """The index follows the files: what changed is seen, what did not costs nothing, damage heals and is said."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -15,11 +16,18 @@ import pytest
 from codeplane.core.clock import SystemClock
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import RandomIds
+from codeplane.index import update
+from codeplane.index.extraction import ExtractionJob
 from codeplane.index.repository_index import RepositoryIndex
 from codeplane.index.sweep import Sweep
 from codeplane.index.text_search import TextQuery, find_lines
+from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.dispatch import dispatch
+from codeplane.operations.run import Door
+from codeplane.surfaces.cli.call_command import cli_caller
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
-from support.repositories import git, write
+from index.facts_dump import dump_facts
+from support.repositories import git, make_repository, write
 
 
 @pytest.fixture
@@ -282,3 +290,100 @@ def test_an_old_state_never_reads_the_text_of_another_index(indexed: Workspace) 
         other.index.refresh()
         with pytest.raises(CodePlaneError, match="cannot be read"):
             list(find_lines(state, TextQuery("three"), None))
+
+
+def test_files_of_a_checked_out_submodule_are_indexed_and_follow_its_head(repo: Path, tmp_path: Path) -> None:
+    inner = make_repository(tmp_path / "inner", {"build/tracked.py": "marked_inside = 1\n"})
+    git(repo, "submodule", "--quiet", "add", str(inner), "vendor/sub")
+    with _open(repo) as workspace:
+        assert _lines(workspace.index, "marked_inside") == [("vendor/sub/build/tracked.py", 1)]
+        write(inner, {"build/tracked.py": "\nmarked_inside = 2\n"})
+        git(inner, "commit", "--quiet", "-am", "later")
+        git(repo / "vendor/sub", "pull", "--quiet", str(inner), "main")
+        assert _lines(workspace.index, "marked_inside") == [("vendor/sub/build/tracked.py", 2)]
+        git(repo, "submodule", "--quiet", "deinit", "--force", "vendor/sub")
+        assert _lines(workspace.index, "marked_inside") == []
+
+
+def test_what_git_begins_to_track_is_seen_at_once(indexed: Workspace) -> None:
+    write(indexed.root, {"build/made.py": "hidden_here = 1\n"})
+    assert _lines(indexed.index, "hidden_here") == []
+    git(indexed.root, "add", "--force", "build/made.py")
+    assert _lines(indexed.index, "hidden_here") == [("build/made.py", 1)]
+    with _open(indexed.root) as later:
+        assert _lines(later.index, "hidden_here") == [("build/made.py", 1)]
+    git(indexed.root, "rm", "--quiet", "--cached", "build/made.py")
+    with _open(indexed.root) as last:
+        assert _lines(last.index, "hidden_here") == []
+    assert _lines(indexed.index, "hidden_here") == []
+
+
+def test_epochs_of_a_deleted_index_go_on_above_the_last_one_in_the_ledger(repo: Path) -> None:
+    with _open(repo) as workspace:
+        door = Door(workspace, OPERATIONS)
+        for number in range(3):
+            write(repo, {"src/app.py": f"x = {number}\n"})
+            answer = dispatch(door, "search", {"query": "x"}, cli_caller(workspace))
+        assert answer.meta.index_epoch == 3
+    shutil.rmtree(repo / ".codeplane" / "tantivy")
+    for path in (repo / ".codeplane").glob("index.db*"):
+        path.unlink()
+    with _open(repo) as workspace:
+        assert workspace.index.refresh().epoch == 4
+
+
+def test_a_new_worktree_begins_with_the_index_of_the_main_tree(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with _open(repo) as workspace:
+        workspace.index.refresh()
+    git(repo, "worktree", "add", "--quiet", str(tmp_path / "linked"), "-b", "side")
+    write(tmp_path / "linked", {"src/app.py": "only_here = 1\n"})
+    extracted = []
+    real = update.extract_here
+
+    def spy(job: ExtractionJob, source: bytes) -> object:
+        extracted.append(source)
+        return real(job, source)
+
+    monkeypatch.setattr(update, "extract_here", spy)
+    with _open(tmp_path / "linked") as linked:
+        report = linked.index.refresh()
+        assert (linked.index.was_seeded, report.changed, report.added) == (True, ("src/app.py",), ())
+        assert extracted == [b"only_here = 1\n"]
+        assert _lines(linked.index, "only_here") == [("src/app.py", 1)]
+        assert linked.index.lexical_search("only_here", 5)[0].path == "src/app.py"
+        seeded = dump_facts(linked)
+    with _open(repo) as workspace:
+        assert _lines(workspace.index, "only_here") == []
+    shutil.rmtree(tmp_path / "linked" / ".codeplane")
+    for path in (repo / ".codeplane").glob("index.db*"):
+        path.unlink()
+    with _open(tmp_path / "linked") as cold:
+        cold.index.refresh()
+        assert not cold.index.was_seeded
+        assert dump_facts(cold) == seeded
+
+
+@pytest.mark.parametrize("damage", ["cut pack", "no pack", "no database", "broken ranked text"])
+def test_a_worktree_whose_main_tree_has_a_damaged_index_builds_its_own(repo: Path, tmp_path: Path, damage: str) -> None:
+    with _open(repo) as workspace:
+        workspace.index.refresh()
+    private = repo / ".codeplane"
+    pack = next(private.glob("text-*.pack"))
+    if damage == "cut pack":
+        pack.write_bytes(pack.read_bytes()[:-5])
+    elif damage == "no pack":
+        pack.unlink()
+    elif damage == "no database":
+        (private / "index.db").write_bytes(b"not a database")
+    else:
+        for path in (private / "tantivy").rglob("*.idx"):
+            # Not in place: the file may still be mapped.
+            path.unlink()
+            path.write_bytes(b"")
+    git(repo, "worktree", "add", "--quiet", str(tmp_path / "linked"), "-b", "side")
+    with _open(tmp_path / "linked") as linked:
+        linked.index.refresh()
+        assert _lines(linked.index, "line_7 =") == [("src/app.py", 7)]
+        assert linked.index.lexical_search("line_7", 5)

@@ -284,7 +284,8 @@ class CompiledFiles:
 class IgnoreRules:
     """The rules of one working tree, read from its `.cplignore` files when first needed.
 
-    `tracked` is asked at most once, and only when a soft rule matches.
+    `tracked` is asked at most once, and only when a soft rule matches; `tracking_decided` then becomes true, for those
+    who want to know whether a decision rests on it.
     Invariant: an instance sees the files as they were when it first read them; make a new one per call.
     """
 
@@ -293,6 +294,7 @@ class IgnoreRules:
         self._compiled = compiled or CompiledFiles(root)
         self._load_tracked = tracked
         self._tracked: TrackedPaths | None = None
+        self.tracking_decided = False
         self._levels: dict[str, tuple[_Level, ...]] = {_ABOVE: ()}
 
     def exclusion(self, path: RepoPath, *, is_directory: bool) -> Rule | None:
@@ -364,6 +366,7 @@ class IgnoreRules:
         return levels
 
     def _is_tracked(self, text: str, *, is_directory: bool) -> bool:
+        self.tracking_decided = True
         if self._tracked is None:
             self._tracked = self._load_tracked()
         # A submodule is a directory that git lists among the files.

@@ -5,7 +5,7 @@ Everything here is derived: a file that is missing, damaged or of another schema
 
 import marshal
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -169,12 +169,14 @@ class StoredState(NamedTuple):
 class IndexStore:
     """Opens `index.db` and its pack, and starts over when they cannot be trusted.
 
+    `last_epoch` gives the last epoch that anybody was told of; those of a new database go on above it.
     Invariant: `healed` says in words what was thrown away, empty when nothing was.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, last_epoch: Callable[[], int] = lambda: 0) -> None:
         self.directory = directory
         self.healed = ""
+        self._last_epoch = last_epoch
         self._open_both()
 
     def _open_both(self) -> None:
@@ -185,7 +187,8 @@ class IndexStore:
                 self._start_over("its text file is missing or cut")
             elif self.meta("format", FACTS_FORMAT) != FACTS_FORMAT:
                 self._start_over("its facts were made by another version")
-            self.set_meta({"format": FACTS_FORMAT})
+            if self.meta("format") != FACTS_FORMAT:
+                self.set_meta({"format": FACTS_FORMAT, "epoch": str(max(self.epoch(), self._last_epoch()))})
         except CodePlaneError as error:
             if error.code != "STORE_CORRUPT":
                 raise
@@ -218,14 +221,14 @@ class IndexStore:
         self._start_over(reason)
 
     def _start_over(self, reason: str) -> None:
-        epoch = 0
+        epoch = self._last_epoch()
         with suppress(CodePlaneError):
-            epoch = self.epoch()
+            epoch = max(epoch, self.epoch())
         self.database.close()
         self._remove(reason)
         self.database = Database(self.directory / "index.db", INDEX_SCHEMA, durable=False)
         self.pack = self._pack()
-        self.set_meta({"epoch": str(epoch)})
+        self.set_meta({"epoch": str(epoch), "format": FACTS_FORMAT})
 
     def _remove(self, reason: str) -> None:
         self.healed = f"The index was built again: {reason}."

@@ -104,7 +104,7 @@ class Reconciler:
         self._finished = 0
         self._last: ReconcileReport | None = None
         self._failure: CodePlaneError | None = None
-        self._kept_decisions: tuple[str, list[LeftOut]] | None = None
+        self._kept_decisions: tuple[str, list[LeftOut], frozenset[str]] | None = None
         self.state: IndexState | None = None
         self._structure: tuple[Database, Structure] | None = None
 
@@ -277,16 +277,20 @@ class Reconciler:
             stamps = {path: file.stamp for path, file in stored.files.items()}
             left_out = [LeftOut(*row) for row in json.loads(kept)]
             decided_by = self.store.meta("decided_by")
-            self._sweeper.prime(stamps, left_out, decided_by)
-            self._kept_decisions = (decided_by, left_out)
+            by_tracking = json.loads(self.store.meta("by_tracking") or "[]")
+            self._sweeper.prime(stamps, left_out, decided_by, by_tracking)
+            self._kept_decisions = (decided_by, left_out, frozenset(by_tracking))
 
     def _keep_decisions(self, found: Sweep) -> None:
         """Keep what was decided for the next process, when it differs from what is kept."""
-        now = (self._sweeper.decided_by, found.left_out)
+        now = (self._sweeper.decided_by, found.left_out, self._sweeper.by_tracking)
         if now == self._kept_decisions:
             return
         rows = [[item.path, item.rule, item.source, item.is_directory] for item in found.left_out]
-        self.store.set_meta({"left_out": json.dumps(rows), "decided_by": self._sweeper.decided_by})
+        names = json.dumps(sorted(self._sweeper.by_tracking))
+        self.store.set_meta(
+            {"left_out": json.dumps(rows), "decided_by": self._sweeper.decided_by, "by_tracking": names}
+        )
         self._kept_decisions = now
 
     def _taken_structure(self) -> "Structure | None":

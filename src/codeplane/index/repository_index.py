@@ -13,6 +13,7 @@ from codeplane.index.ignore_rules import IgnoreRules
 from codeplane.index.index_store import IndexStore
 from codeplane.index.lexical_index import MAX_LIMIT
 from codeplane.index.reconcile import IndexState, Reconciler, ReconcileReport
+from codeplane.index.seeding import seed_index
 from codeplane.index.sweep import Sweeper
 
 if TYPE_CHECKING:
@@ -43,23 +44,33 @@ class IndexCounts:
     size_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What an index asks of the repository it belongs to.
+
+    `tracking_stamps` differ when what git tracks may differ; `last_epoch` is the last one that anybody was told of;
+    `seed` is the directory of an index to begin with when there is none.
+    """
+
+    rules: Callable[[], IgnoreRules]
+    tracking_stamps: Callable[[], object]
+    holds_tracked: Callable[[str], bool]
+    now_ns: Callable[[], int]
+    last_epoch: Callable[[], int]
+    seed: Path | None
+
+
 class RepositoryIndex:
     """Store, sweeper and reconciler of one working tree.
 
     Invariant: a state that was handed out stays readable as long as it is among the newest kept epochs.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        directory: Path,
-        rules: Callable[[], IgnoreRules],
-        deciders: Callable[[], object],
-        now_ns: Callable[[], int],
-        holds_tracked: Callable[[str], bool],
-    ) -> None:
-        self.store = IndexStore(directory)
-        self._reconciler = Reconciler(root, self.store, Sweeper(root, rules, deciders), now_ns, holds_tracked)
+    def __init__(self, root: Path, directory: Path, around: Surroundings) -> None:
+        self.was_seeded = around.seed is not None and seed_index(around.seed, directory)
+        self.store = IndexStore(directory, around.last_epoch)
+        sweeper = Sweeper(root, around.rules, around.tracking_stamps)
+        self._reconciler = Reconciler(root, self.store, sweeper, around.now_ns, around.holds_tracked)
         self._states: OrderedDict[int, IndexState] = OrderedDict()
         self.last_report: ReconcileReport | None = None
         self.n_refreshes = 0

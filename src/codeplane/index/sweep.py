@@ -52,8 +52,9 @@ class Sweep:
 class Sweeper:
     """Walks the tree and remembers decisions about paths.
 
-    Invariant: a kept decision is used only while every `.cplignore` seen and `deciders()` (git's index) are as they
-    were. Decisions map the name on disk to the path it is indexed under, None for what is left out.
+    Invariant: a kept decision is used only while every `.cplignore` seen is as it was, and one that asked what git
+    tracks only while `deciders()` (git's index) is as it was. Decisions map the name on disk to the path it is indexed
+    under, None for what is left out.
     """
 
     def __init__(self, root: Path, rules: Callable[[], IgnoreRules], deciders: Callable[[], object]) -> None:
@@ -65,16 +66,17 @@ class Sweeper:
         self._ignore_stamps: dict[str, FileStamp] = {}
         self._decisions: dict[str, str | None] = {}
         self._out: dict[str, LeftOut] = {}
+        self._by_tracking: set[str] = set()
 
-    def prime(self, files: Mapping[str, FileStamp], left_out: Iterable[LeftOut], decided_by: str) -> None:
-        """Take over the decisions of an earlier process, if what decides them is still the same.
+    def prime(
+        self, files: Mapping[str, FileStamp], left_out: Iterable[LeftOut], decided_by: str, by_tracking: Iterable[str]
+    ) -> None:
+        """Take over the decisions of an earlier process, those by tracking only if git's index is still the same.
 
         A name on disk that is not shown as it is, or a directory without files, is simply decided again.
         """
-        deciders = self._deciders()
-        if repr(deciders) != decided_by:
-            return
-        self._decided_by = deciders
+        self._decided_by = self._deciders()
+        self._by_tracking = set(by_tracking)
         self._ignore_paths = {path for path in files if path.endswith(IGNORE_FILE)}
         self._ignore_stamps = self._stamps_of_rules(files)
         for path in files:
@@ -88,6 +90,13 @@ class Sweeper:
                 name = f"{item.path}/" if item.is_directory else item.path
                 self._decisions[name] = None
                 self._out[name] = item
+        if repr(self._decided_by) != decided_by:
+            self._forget_tracking()
+
+    @property
+    def by_tracking(self) -> frozenset[str]:
+        """Return the names whose decision asked what git tracks."""
+        return frozenset(self._by_tracking)
 
     @property
     def decided_by(self) -> str:
@@ -98,7 +107,7 @@ class Sweeper:
         """Return every file that is in, with its stamp, and everything that is left out, in a fixed order."""
         deciders = self._deciders()
         if deciders != self._decided_by:
-            self._forget()
+            self._forget_tracking()
         found = self._walk()
         ignore_stamps = self._stamps_of_rules(found.files)
         if ignore_stamps != self._ignore_stamps:
@@ -114,7 +123,13 @@ class Sweeper:
         return {path: files[path] for path in sorted(self._ignore_paths) if path in files}
 
     def _forget(self) -> None:
-        self._decisions, self._out, self._ignore_paths = {}, {}, set()
+        self._decisions, self._out, self._ignore_paths, self._by_tracking = {}, {}, set(), set()
+
+    def _forget_tracking(self) -> None:
+        for name in self._by_tracking:
+            self._decisions.pop(name, None)
+            self._out.pop(name, None)
+        self._by_tracking = set()
 
     def _walk(self) -> Sweep:
         rules = self._make_rules()
@@ -160,7 +175,10 @@ class Sweeper:
 
     def _decide(self, name: str, rules: IgnoreRules, *, is_directory: bool) -> str | None:
         text = name.rstrip("/")
+        rules.tracking_decided = False
         rule = rules.exclusion_of_entry(text, is_directory=is_directory)
+        if rules.tracking_decided:
+            self._by_tracking.add(name)
         if rule is not None:
             self._out[name] = LeftOut(printable_name(text), rule.line, rule.source, is_directory)
             return None

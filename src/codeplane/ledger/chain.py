@@ -259,6 +259,16 @@ class EventChain:
         with self.database.read() as connection:
             return int(connection.execute("SELECT COALESCE(MAX(seq), 0) FROM events").fetchone()[0])
 
+    def last_index_epoch(self, worktree: str) -> int:
+        """Return the highest epoch of the index that a call in a working tree was answered from, 0 for none."""
+        self.flush()
+        query = (
+            "SELECT COALESCE(MAX(CAST(json_extract(body, '$.index_epoch') AS INTEGER)), 0) FROM events"
+            " WHERE worktree = ? AND json_valid(body)"
+        )
+        with self.database.read() as connection:
+            return int(connection.execute(query, (worktree,)).fetchone()[0])
+
     def open_calls(self) -> tuple[OpenCall, ...]:
         """Return the begun calls that nobody has ended, oldest first."""
         query = "SELECT e.*, o.owner FROM open_calls o JOIN events e ON e.seq = o.begun_seq ORDER BY e.seq"

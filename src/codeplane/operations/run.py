@@ -309,6 +309,8 @@ def _append_final(door: Door, call: _Call) -> None:
     body = {**_description(call), "duration_ms": _elapsed_ms(workspace, call)}
     if call.error is not None:
         body |= {"error": call.error.error, "message": redact(call.error.message[:500])}
+    if call.index_epoch is not None:
+        body["index_epoch"] = call.index_epoch
     if call.is_begun:
         body["after"] = state_of(workspace.root, call.effects.touched)
     event = _event(workspace, call, outcome.value, body)

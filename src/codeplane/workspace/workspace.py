@@ -15,17 +15,16 @@ from codeplane.core.events import EventBus
 from codeplane.core.ids import IdSource, RandomIds
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.settings import Loaded
+from codeplane.git.repo_version import RepoVersion, TrackedView
 from codeplane.git.repository import (
     Head,
     Repository,
     TrackedPaths,
     find_repository,
-    index_stat,
     read_head,
-    tracked_paths,
 )
 from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules, default_ignore_text
-from codeplane.index.repository_index import RepositoryIndex
+from codeplane.index.repository_index import RepositoryIndex, Surroundings
 from codeplane.ledger.chain import EventChain, NewEvent, open_ledger_database
 from codeplane.ledger.owners import Ownership
 from codeplane.ledger.policy import AfterPolicy, Allow, PolicySet
@@ -67,6 +66,7 @@ class Workspace:
         self.clock = clock
         self.ids = ids
         self.events = EventBus()
+        self._tracked = TrackedView(repository)
         self._compiled_ignore_files = CompiledFiles(repository.root)
         database, damaged = open_ledger_database(places.ledger, clock)
         self.chain = EventChain(database, clock)
@@ -106,30 +106,37 @@ class Workspace:
 
     def tracked(self) -> TrackedPaths:
         """Return what git tracks."""
-        return tracked_paths(self.repository)
+        return self._tracked.paths()
+
+    def repo_version(self) -> RepoVersion:
+        """Return HEAD, the stamp of the git index and the heads of submodules, as they are now."""
+        return self._tracked.version()
 
     def ignore_rules(self) -> IgnoreRules:
         """Return the ignore rules as they are on disk."""
         return IgnoreRules(self.root, self.tracked, self._compiled_ignore_files)
 
     def fingerprint(self) -> str:
-        """Return a digest of the repository's state: HEAD and the git index."""
-        stat = index_stat(self.repository)
-        return digest({"head": self.head().commit, "index": [str(part) for part in stat or ()]})
+        """Return a digest of the repository's state: HEAD, the git index and the submodules."""
+        version = self.repo_version()
+        submodules = [[one.path, one.head, [str(part) for part in one.index or ()]] for one in version.submodules]
+        index = [str(part) for part in version.index or ()]
+        return digest({"head": version.head, "index": index, "submodules": submodules})
 
     @property
     def index(self) -> RepositoryIndex:
         """Return the index, opened on first use."""
         with self._index_lock:
             if self._index is None:
-                self._index = RepositoryIndex(
-                    self.root,
-                    self.places.private,
-                    self.ignore_rules,
-                    lambda: index_stat(self.repository),
-                    lambda: self.clock.now_ms() * 1_000_000,
-                    lambda directory: directory in self.tracked().directories,
+                around = Surroundings(
+                    rules=self.ignore_rules,
+                    tracking_stamps=self._tracked.stamps,
+                    holds_tracked=lambda directory: directory in self.tracked().directories,
+                    now_ns=lambda: self.clock.now_ms() * 1_000_000,
+                    last_epoch=lambda: self.chain.last_index_epoch(self.repository.worktree_id),
+                    seed=self.places.shared if self.places.shared != self.places.private else None,
                 )
+                self._index = RepositoryIndex(self.root, self.places.private, around)
             return self._index
 
     def _refresh_index(self) -> None:
