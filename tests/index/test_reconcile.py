@@ -1,5 +1,6 @@
 """The index follows the files: what changed is seen, what did not costs nothing, damage heals and is said."""
 
+import itertools
 import os
 import shutil
 import signal
@@ -387,3 +388,31 @@ def test_a_worktree_whose_main_tree_has_a_damaged_index_builds_its_own(repo: Pat
         linked.index.refresh()
         assert _lines(linked.index, "line_7 =") == [("src/app.py", 7)]
         assert linked.index.lexical_search("line_7", 5)
+
+
+def test_room_that_nobody_needs_is_given_back(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codeplane.index.compaction.SPARE_BYTES", 0)
+    monkeypatch.setattr("codeplane.index.reconcile.SPARE_BYTES", 0)
+    with _open(repo) as workspace, _open(repo) as other:
+        index = workspace.index
+        sizes = []
+        for number in range(70):
+            write(repo, {"src/app.py": f"value_{number} = 0\n" * 200})
+            index.refresh()
+            sizes.append(index.state().pack_size)
+            if number in {30, 60}:
+                # Another process goes on from whatever it knew before.
+                assert _lines(other.index, f"value_{number} ")[0] == ("src/app.py", 1)
+        assert any(later < earlier for earlier, later in itertools.pairwise(sizes))
+        assert len(_lines(index, "value_69 =")) == 200
+        assert len(_lines(other.index, "value_69 =")) == 200
+        assert _lines(index, "value_3 =") == []
+        with index.facts() as reader:
+            file = reader.file_at("src/app.py")
+            assert file is not None
+            assert reader.text(file).startswith(b"value_69")
+        grown = dump_facts(workspace)
+    shutil.rmtree(repo / ".codeplane")
+    with _open(repo) as cold:
+        cold.index.refresh()
+        assert dump_facts(cold) == grown

@@ -32,6 +32,9 @@ _SELECT_FILES: Final = (
 )
 _SELECT_TEXTS: Final = "SELECT text_id, sha256, normalised, offset, length, line_count FROM texts"
 
+# So long a reader may go on with a pack that was replaced.
+_READERS_SECONDS: Final = 600
+
 # Facts are kept as this version writes them; those of another version are made anew.
 FACTS_FORMAT = f"{VERSION}/{FORMAT}/{STORAGE}/{marshal.version}"
 
@@ -197,10 +200,24 @@ class IndexStore:
     def _pack(self) -> TextPack:
         """Return this database's own pack; its name is drawn, so that no state of another index can read it."""
         with self.database.write() as connection:
-            drawn = f"text-{RandomIds().new('p')[2:12]}.pack"
-            connection.execute("INSERT OR IGNORE INTO meta VALUES ('pack', ?)", (drawn,))
-            name = connection.execute("SELECT value FROM meta WHERE key = 'pack'").fetchone()[0]
-        return TextPack(self.directory / str(name))
+            connection.execute("INSERT OR IGNORE INTO meta VALUES ('pack', ?)", (drawn_pack_name(),))
+            name = str(connection.execute("SELECT value FROM meta WHERE key = 'pack'").fetchone()[0])
+        self._remove_old_packs(name)
+        return TextPack(self.directory / name)
+
+    def _remove_old_packs(self, name: str) -> None:
+        """Remove the packs that compaction replaced, unless somebody may still be reading them."""
+        with suppress(OSError):
+            newest = (self.directory / name).stat().st_mtime
+            for pack in self.directory.glob("text-*.pack"):
+                if pack.name != name and pack.stat().st_mtime < newest - _READERS_SECONDS:
+                    pack.unlink()
+
+    def follow_pack(self, connection: sqlite3.Connection) -> None:
+        """Use the pack that the database names now; another process may have written a new one."""
+        row = connection.execute("SELECT value FROM meta WHERE key = 'pack'").fetchone()
+        if row is not None and row[0] != self.pack.path.name:
+            self.pack = TextPack(self.directory / str(row[0]))
 
     def reopen(self) -> None:
         """Use the files that are there now, after another process removed or replaced them."""
@@ -259,6 +276,13 @@ class IndexStore:
         """Return the number of the newest published state."""
         return int(self.meta("epoch", "0"))
 
+    def published(self) -> tuple[int, str]:
+        """Return the newest epoch and the name of the pack that holds its texts."""
+        with self.database.read() as connection:
+            rows = connection.execute("SELECT key, value FROM meta WHERE key IN ('epoch', 'pack')").fetchall()
+        values = {row[0]: row[1] for row in rows}
+        return int(values.get("epoch", 0)), str(values.get("pack", ""))
+
     def pack_size(self) -> int:
         """Return how many bytes of the pack are in use or were."""
         return int(self.meta("pack_size", "0"))
@@ -268,6 +292,7 @@ class IndexStore:
         with self.database.read() as connection:
             connection.execute("BEGIN")
             try:
+                self.follow_pack(connection)
                 return stored_state(connection)
             finally:
                 connection.execute("ROLLBACK")
@@ -280,6 +305,11 @@ class IndexStore:
     def close(self) -> None:
         """Close the database."""
         self.database.close()
+
+
+def drawn_pack_name() -> str:
+    """Return a new name for a pack."""
+    return f"text-{RandomIds().new('p')[2:12]}.pack"
 
 
 def write_meta(connection: sqlite3.Connection, values: Mapping[str, str]) -> None:

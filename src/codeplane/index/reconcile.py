@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import fields, get_logger
+from codeplane.index.compaction import SPARE_BYTES, compact, is_worthwhile
 from codeplane.index.discovery import LeftOut
 from codeplane.index.facts.columns import decode_columns
 from codeplane.index.file_order import file_rank
@@ -76,6 +77,11 @@ class IndexState:
     stamps: dict[str, FileStamp]
     racy: frozenset[str]
 
+    @property
+    def published(self) -> tuple[int, str]:
+        """Return the epoch and the name of the pack, which together tell whether another process has published."""
+        return self.epoch, self.pack.path.name
+
 
 class Reconciler:
     """Keeps one working tree's index current.
@@ -107,6 +113,7 @@ class Reconciler:
         self._kept_decisions: tuple[str, list[LeftOut], frozenset[str]] | None = None
         self.state: IndexState | None = None
         self._structure: tuple[Database, Structure] | None = None
+        self._compact_above = 0
 
     def ensure_fresh(self) -> ReconcileReport:
         """Return after an update that began after this call; several callers may share it.
@@ -216,6 +223,7 @@ class Reconciler:
             self.state = None
             report = self._apply(found, self.store.load())
         self._keep_decisions(found)
+        self._compact_if_worthwhile()
         ended = time.perf_counter()
         return ReconcileReport(
             *report, n_files=len(found.files), sweep_ms=(swept - begun) * 1000, total_ms=(ended - begun) * 1000,
@@ -227,7 +235,7 @@ class Reconciler:
         try:
             # Another process may have put other files in the place of these, or have published since.
             self.store.database.check_file()
-            if self.state is not None and self.store.epoch() == self.state.epoch:
+            if self.state is not None and self.store.published() == self.state.published:
                 return None
             stored = self.store.load()
             if self.state is None:
@@ -244,12 +252,24 @@ class Reconciler:
     ) -> tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
         self.store.database.check_file()
         before = self._state_of(stored, found, None) if stored is not None else self.state
-        if before is None or self.store.epoch() != before.epoch:
+        if before is None or self.store.published() != before.published:
             before = self._state_of(self.store.load(), found, None)
         if not before.racy and found.files == before.stamps and before.epoch:
             self.state = _with_left_out(before, found)
             return before.epoch, (), (), (), ()
         return self._write(found, before)
+
+    def _compact_if_worthwhile(self) -> None:
+        state = self.state
+        if state is None or state.pack_size < self._compact_above:
+            return
+        used = sum(one.extent.length for one in state.texts.values())
+        if is_worthwhile(used, state.pack_size):
+            compact(self.store)
+            self.state = self._state_of(self.store.load(), Sweep(left_out=list(state.left_out)), state)
+            # What kept epochs still need cannot be given back; it is looked at again when there is much more.
+            used = self.state.pack_size
+        self._compact_above = 2 * used + SPARE_BYTES
 
     def _state_of(self, stored: StoredState, found: Sweep, before: IndexState | None) -> IndexState:
         """Return a state; where a state with the same files is given, its order is taken over."""
@@ -306,7 +326,8 @@ class Reconciler:
 
         with self.store.database.write() as connection:
             epoch = int(_meta(connection, "epoch", "0"))
-            if epoch != before.epoch:
+            self.store.follow_pack(connection)
+            if (epoch, self.store.pack.path.name) != before.published:
                 # Another process published while this one waited for its turn.
                 before = self._state_of(stored_state(connection), found, None)
             removed, suspects = _difference(before, found)

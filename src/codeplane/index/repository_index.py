@@ -1,7 +1,7 @@
 """The index of one working tree: opened on first use, brought up to date before it answers."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.reader import FactCache, FactReader, reading
+from codeplane.index.freshness import Freshness, are_fresh, freshness_of
 from codeplane.index.ignore_rules import IgnoreRules
 from codeplane.index.index_store import IndexStore
 from codeplane.index.lexical_index import MAX_LIMIT
@@ -70,6 +71,7 @@ class RepositoryIndex:
         self.was_seeded = around.seed is not None and seed_index(around.seed, directory)
         self.store = IndexStore(directory, around.last_epoch)
         sweeper = Sweeper(root, around.rules, around.tracking_stamps)
+        self._root = root
         self._reconciler = Reconciler(root, self.store, sweeper, around.now_ns, around.holds_tracked)
         self._states: OrderedDict[int, IndexState] = OrderedDict()
         self.last_report: ReconcileReport | None = None
@@ -87,6 +89,16 @@ class RepositoryIndex:
             yield
         finally:
             self._reconciler.listeners.remove(listener)
+
+    def freshness(self, path: str) -> Freshness:
+        """Return whether the published state says what a file holds now."""
+        state = self._reconciler.state
+        return freshness_of(self._root, state, path) if state is not None else Freshness.UNINDEXED
+
+    def are_fresh(self, paths: Collection[str]) -> bool:
+        """Tell whether a question about these files alone can be answered without an update."""
+        state = self._reconciler.state
+        return state is not None and bool(paths) and are_fresh(self._root, state, paths)
 
     def refresh(self) -> ReconcileReport:
         """Bring the index up to date with the files."""

@@ -83,11 +83,11 @@ class IndexUpdate:
         ranked: LexicalUpdate | None,
         kept: Structure | None,
     ) -> None:
-        self._root = root
-        self._store = store
-        self._connection = connection
-        self._now_ns = now_ns
-        self._ranked = ranked
+        self.root = root
+        self.store = store
+        self.connection = connection
+        self.now_ns = now_ns
+        self.ranked = ranked
         self.structure = kept
 
     def run(self, given: UpdateInput, writer: PackWriter, epoch: int) -> UpdateResult:
@@ -111,14 +111,14 @@ class IndexUpdate:
         reaches_others = False
         if is_new:
             changes = FileChanges(given.known, frozenset(added), frozenset(changed), frozenset(removed))
-            update = StructureUpdate(self._connection, self._text_of_path, given.holds_tracked, self.structure)
+            update = StructureUpdate(self.connection, self._text_of_path, given.holds_tracked, self.structure)
             reaches_others = update.run(changes, epoch)
             self.structure = update.structure
         return UpdateResult(epoch, tuple(added), tuple(changed), tuple(removed), reaches_others)
 
     def _forget(self, file_ids: list[tuple[int]]) -> None:
-        self._connection.executemany("DELETE FROM files WHERE file_id = ?", file_ids)
-        forget_links(self._connection, file_ids)
+        self.connection.executemany("DELETE FROM files WHERE file_id = ?", file_ids)
+        forget_links(self.connection, file_ids)
 
     def _write_files(self, readings: Iterable[_Reading], known: Mapping[str, IndexedFile], epoch: int) -> None:
         rows = []
@@ -130,48 +130,42 @@ class IndexUpdate:
                 (one.path, *one.stamp, one.checked_ns, one.text_id, one.problem, language_of(one.path), one.dialect,
                  one.facts_id, unit_id, module, old.epoch if is_same and old is not None else epoch)
             )  # fmt: skip
-        write_files(self._connection, rows)
+        write_files(self.connection, rows)
 
     def _read(self, given: UpdateInput, writer: PackWriter) -> tuple[list[_Reading], list[str]]:
         """Read the files that may differ and extract the facts of texts not seen before."""
         n_bytes = sum(given.found[path].size for path in given.suspects if load_language(dialect_of(path)) is not None)
-        with TreeReader(self._root, MAX_TEXT_BYTES) as reader:
-            intake = _Intake(reader, self._store, self._connection, writer, self._now_ns, self._ranked)
+        with TreeReader(self.root, MAX_TEXT_BYTES) as reader:
+            intake = _Intake(self, given, reader, writer)
             if n_bytes < MANY_BYTES:
-                return intake.read_here(given)
-            with closing(ExtractionPool(self._store.pack.path)) as pool:
-                return intake.read_with(pool, given)
+                return intake.read_here()
+            with closing(ExtractionPool(self.store.pack.path)) as pool:
+                return intake.read_with(pool)
 
     def _text_of_path(self, path: str) -> str | None:
-        row = self._connection.execute(
+        row = self.connection.execute(
             "SELECT offset, length FROM files JOIN texts USING (text_id) WHERE path = ?", (path,)
         ).fetchone()
-        return self._store.pack.text(row[0], row[1]) if row else None
+        return self.store.pack.text(row[0], row[1]) if row else None
 
 
 class _Intake:
     """Reads files, puts new texts into the pack and new facts into the database."""
 
-    def __init__(
-        self,
-        reader: TreeReader,
-        store: IndexStore,
-        connection: sqlite3.Connection,
-        writer: PackWriter,
-        now_ns: Callable[[], int],
-        ranked: LexicalUpdate | None,
-    ) -> None:
+    def __init__(self, update: IndexUpdate, given: UpdateInput, reader: TreeReader, writer: PackWriter) -> None:
+        self._given = given
         self._reader = reader
-        self._ranked = ranked
-        self._store = store
-        self._connection = connection
+        self._ranked = update.ranked
+        self._store = update.store
+        self._connection = update.connection
         self._writer = writer
-        self._now_ns = now_ns
+        self._now_ns = update.now_ns
         self._wanted: dict[tuple[int, str], list[_Reading]] = {}
         self._jobs: list[tuple[int, str]] = []
 
-    def read_here(self, given: UpdateInput) -> tuple[list[_Reading], list[str]]:
+    def read_here(self) -> tuple[list[_Reading], list[str]]:
         """Read and extract in this process."""
+        given = self._given
         readings, gone = [], []
         for number, path in enumerate(given.suspects, start=1):
             reading, job, data = self._reading(path, given.found[path])
@@ -184,8 +178,9 @@ class _Intake:
             given.progress(number, len(given.suspects))
         return readings, gone
 
-    def read_with(self, pool: ExtractionPool, given: UpdateInput) -> tuple[list[_Reading], list[str]]:
+    def read_with(self, pool: ExtractionPool) -> tuple[list[_Reading], list[str]]:
         """Read in this process while others extract."""
+        given = self._given
         readings, gone = [], []
         n_jobs = 0
         for path in given.suspects:
@@ -222,20 +217,24 @@ class _Intake:
             return reading, None, b""
         reading.text_id, offset = self._text(data)
         job = self._job(reading, offset, len(data))
-        if job is None and reading.facts_id is None and (reading.text_id, reading.dialect) not in self._wanted:
-            self._rank(reading, data, "")
-        elif reading.facts_id is not None:
+        if job is None and (reading.text_id, reading.dialect) not in self._wanted and not self._is_ranked(reading):
             self._rank(reading, data, self._names_of(reading.facts_id))
         return reading, job, data
+
+    def _is_ranked(self, reading: _Reading) -> bool:
+        """Tell whether the ranked text has a file with this text already."""
+        known = self._given.known.get(reading.path)
+        is_known = known is not None and known.text_id == reading.text_id
+        return is_known and self._ranked is not None and not self._ranked.is_new
 
     def _rank(self, reading: _Reading, data: bytes, names: str) -> None:
         if self._ranked is not None:
             text = data.decode("utf-8", "replace")
             self._ranked.put(LexicalDocument(reading.path, language_of(reading.path), text, names))
 
-    def _names_of(self, facts_id: int) -> str:
+    def _names_of(self, facts_id: int | None) -> str:
         row = self._connection.execute("SELECT columns FROM facts WHERE facts_id = ?", (facts_id,)).fetchone()
-        return " ".join(decode_columns(row[0]).names)
+        return " ".join(decode_columns(row[0]).names) if row is not None else ""
 
     def _job(self, reading: _Reading, offset: int, length: int) -> ExtractionJob | None:
         if load_language(reading.dialect) is None or reading.text_id is None:

@@ -65,6 +65,8 @@ class Operation(Generic[RequestT, ResultT]):
     """One thing that can be done; every surface is generated from these.
 
     `profiles` names the small tool sets it belongs to; every operation is in `full`.
+    `reads_only` names the files that the answer to a request rests on, when they are few and known beforehand: while
+    the rest of the tree is being indexed such a question need not wait.
     `recover` tells the outcome of a call that was interrupted; without it the door compares file states.
     """
 
@@ -82,6 +84,7 @@ class Operation(Generic[RequestT, ResultT]):
     examples: tuple[Example, ...]
     profiles: frozenset[str] = frozenset()
     reads_index: bool = False
+    reads_only: Callable[[RequestT], tuple[str, ...]] = lambda _request: ()
     recover: Callable[[Workspace, LedgerRow], Recovered] | None = None
     links: Callable[[ResultT], tuple[ResourceLink, ...]] = lambda _result: ()
 

@@ -7,7 +7,15 @@ from typing import Any
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.ignore_rules import BUILT_IN_SOURCE, matcher_for
 from codeplane.index.reconcile import IndexState
-from codeplane.index.text_search import LineHit, Place, TextQuery, find_lines, language_aliases, ordered_files
+from codeplane.index.text_search import (
+    LineHit,
+    Place,
+    TextQuery,
+    find_lines,
+    find_lines_in,
+    language_aliases,
+    ordered_files,
+)
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations import search_symbols
 from codeplane.operations.cursors import make_cursor, read_cursor
@@ -17,12 +25,14 @@ from codeplane.operations.search_models import NAME, SearchHit, SearchRequest, S
 
 # How many files are ranked before the scope narrows them.
 _RANKED = 200
+_GLOB = re.compile(r"[*?\[\]\\!#]|/$|\s$")
 
 
 def _handle(context: CallContext, request: SearchRequest) -> SearchResult:
     if not request.query.strip() and request.mode != "lexical":
         raise CodePlaneError("INVALID_ARGUMENTS", f"mode={request.mode} needs a name.")
     _check_patterns(request.scope.paths)
+    _check_languages(context, request.scope.languages)
     begun = context.workspace.clock.monotonic()
     if request.mode == "lexical":
         found = _lexical(context, request)
@@ -30,8 +40,6 @@ def _handle(context: CallContext, request: SearchRequest) -> SearchResult:
         found = search_symbols.references(context, request)
     else:
         found = search_symbols.definitions(context, request)
-    if request.enrichment != "none":
-        found = search_symbols.enriched(context, request, found)
     elapsed = context.workspace.clock.monotonic() - begun
     return found.model_copy(update={"query_time_ms": round(elapsed * 1000)})
 
@@ -45,22 +53,27 @@ def _lexical(context: CallContext, request: SearchRequest) -> SearchResult:
     state = index.state(epoch)
     if epoch is not None and state.epoch != index.state().epoch:
         context.warnings.append(f"this page is of epoch {epoch}; the files have changed since")
-    hits = list(itertools.islice(find_lines(state, query, after), request.limit + 1))
+    hits = list(itertools.islice(find_lines(state, query, after, context.workspace.clock), request.limit + 1))
     if not hits and after is None and not request.regex and len(request.query.split()) > 1:
-        return _ranked(context, state, query, request)
-    return _result(state, query, request, hits)
+        found = _ranked(context, state, query, request)
+    else:
+        found = _result(state, query, request, hits)
+    if request.enrichment != "none":
+        with index.facts() as reader:
+            # The lines may be of an older page's state, and a newer one may have been published meanwhile.
+            found = search_symbols.enriched(reader, request.enrichment, found, state)
+    return found
 
 
 def _ranked(context: CallContext, state: IndexState, query: TextQuery, request: SearchRequest) -> SearchResult:
     """Answer a text that stands nowhere as written with the files that hold all its words."""
     result = _result(state, query, request, [])
-    in_scope = {file.path for file in ordered_files(state, query)}
-    ranked = context.workspace.index.lexical_search(request.query, _RANKED)
+    in_scope = {file.path: file for file in ordered_files(state, query)}
+    words = TextQuery(_any_word(request.query), is_regex=True, ignore_case=True)
     found: list[SearchHit] = []
-    for hit in ranked:
-        if hit.path in in_scope and len(found) < request.limit:
-            words = TextQuery(_any_word(request.query), is_regex=True, ignore_case=True, paths=(_escaped(hit.path),))
-            line = next(find_lines(state, words, None), None)
+    for path in _best_files(context, request.query):
+        if path in in_scope and len(found) < request.limit:
+            line = next(find_lines_in(state, in_scope[path], words, context.workspace.clock), None)
             if line is not None:
                 found.append(_hit(line, with_snippet=request.include_snippets))
     if not found:
@@ -70,13 +83,20 @@ def _ranked(context: CallContext, state: IndexState, query: TextQuery, request: 
     return result.model_copy(update={"results": hits, "about": about})
 
 
+def _best_files(context: CallContext, query: str) -> list[str]:
+    """Return the files that rank best; none for a query without words, for which no line is the whole answer."""
+    if not any(character.isalnum() for character in query):
+        return []
+    try:
+        return [hit.path for hit in context.workspace.index.lexical_search(query, _RANKED)]
+    except CodePlaneError as error:
+        # That no line holds the text is known all the same.
+        context.warnings.append(f"files that hold the words apart are not listed: {error.message}")
+        return []
+
+
 def _any_word(query: str) -> str:
     return "|".join(re.escape(word) for word in sorted(set(query.replace('"', " ").split()), key=len, reverse=True))
-
-
-def _escaped(path: str) -> str:
-    """Return a glob that fits one path only."""
-    return "/" + re.sub(r"([\\*?\[\]!#])", r"\\\1", path)
 
 
 def _query(request: SearchRequest) -> TextQuery:
@@ -91,6 +111,13 @@ def _query(request: SearchRequest) -> TextQuery:
     )
 
 
+def _files_of(request: SearchRequest) -> tuple[str, ...]:
+    """Return the files that a search for text is confined to, empty when they cannot be known from the request."""
+    names = [pattern.removeprefix("/") for pattern in request.scope.paths if "/" in pattern[:-1]]
+    is_exact = all(not _GLOB.search(name) for name in names) and len(names) == len(request.scope.paths)
+    return tuple(names) if request.mode == "lexical" and request.cursor is None and is_exact else ()
+
+
 def _check_patterns(patterns: list[str]) -> None:
     for pattern in patterns:
         try:
@@ -99,13 +126,31 @@ def _check_patterns(patterns: list[str]) -> None:
             raise CodePlaneError("INVALID_ARGUMENTS", f"The path pattern `{pattern[:80]}` selects nothing.") from error
 
 
+def _check_languages(context: CallContext, names: list[str]) -> None:
+    """Say it when no file is of a language: that nothing was found would otherwise look like an answer."""
+    if not names:
+        return
+    aliases = language_aliases()
+    present = {file.language for file in context.workspace.index.state().files.values()}
+    for name in names:
+        if aliases.get(name.lower(), name.lower()) not in present:
+            context.warnings.append(f"no file here is of the language `{name[:40]}`; there are {_listed(present)}")
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
 def _place(request: SearchRequest) -> tuple[int | None, Place | None]:
     if request.cursor is None:
         return None, None
     state: dict[str, Any] = read_cursor(NAME, request.cursor)
     if state.get("question") != question_of(request):
         raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to another query.")
-    return int(state["epoch"]), Place(str(state["path"]), int(state["line"]))
+    epoch, path, line = (state.get(name) for name in ("epoch", "path", "line"))
+    if not isinstance(epoch, int) or not isinstance(path, str) or not isinstance(line, int):
+        raise CodePlaneError("CURSOR_INVALID", "The cursor was not made by search.")
+    return epoch, Place(path, line)
 
 
 def _result(state: IndexState, query: TextQuery, request: SearchRequest, hits: list[LineHit]) -> SearchResult:
@@ -214,4 +259,5 @@ SEARCH = Operation(
     ),
     profiles=frozenset({"core"}),
     reads_index=True,
+    reads_only=_files_of,
 )

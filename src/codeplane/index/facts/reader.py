@@ -15,6 +15,7 @@ from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.outline_storage import decode_outline
 from codeplane.index.index_store import IndexStore
 from codeplane.index.linking.stored_links import Target, decode_resolution
+from codeplane.index.text_pack import TextPack
 
 _KEPT = 400
 _T = TypeVar("_T")
@@ -63,10 +64,11 @@ class FactReader:
 
     def __init__(self, connection: sqlite3.Connection, store: IndexStore, cache: FactCache) -> None:
         self.connection = connection
-        self._store = store
         self._cache = cache
         self._files: dict[int, FactFile | None] = {}
         self.epoch = int(self._meta("epoch") or 0)
+        # By the name that this state of the database gives: another process may have written a new one.
+        self._pack = TextPack(store.directory / (self._meta("pack") or ""))
 
     def _meta(self, key: str) -> str | None:
         row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
@@ -115,7 +117,7 @@ class FactReader:
     def text(self, file: FactFile) -> bytes:
         """Return the text of a file."""
         row = self.connection.execute("SELECT offset, length FROM texts WHERE text_id = ?", (file.text_id,)).fetchone()
-        data = self._store.pack.data(row[0], row[1]) if row else None
+        data = self._pack.data(row[0], row[1]) if row else None
         if data is None:
             raise CodePlaneError("INDEX_CORRUPT", f"The text of {file.path} is missing from the index.")
         return data
