@@ -167,6 +167,22 @@ def test_status_without_a_set_up_repository_writes_nothing(sandbox: Sandbox, sam
     assert not (sample_repo / ".codeplane").exists()
 
 
+def test_status_says_what_the_index_does_not_hold(sandbox: Sandbox, sample_repo: Path) -> None:
+    (sample_repo / "picture.bin").write_bytes(b"\0\1")
+    (sample_repo / "page.vue").write_text("<template/>\n", encoding="utf-8")
+    (sample_repo / ".env").write_text("A=1\n", encoding="utf-8")
+    (sample_repo / ".cplignore").write_text("hidden/\n", encoding="utf-8")
+    (sample_repo / "hidden").mkdir()
+    run_cpl(sandbox, sample_repo, "init")
+
+    lines = run_cpl(sandbox, sample_repo, "status").stdout.splitlines()
+
+    assert "not searched: 1 binary" in lines
+    assert "left out: 1 .env (built-in secrets), 1 hidden/ (.cplignore:1)" in lines
+    assert "as text only: 1 vue" in lines
+    assert "as text only: 1 vue" in run_cpl(sandbox, sample_repo, "doctor").stdout
+
+
 def test_status_shows_the_running_server(shared_server: UpServer) -> None:
     done = run_cpl(shared_server.sandbox, shared_server.root, "status")
 

@@ -3,7 +3,7 @@
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,15 @@ class LeftOut:
     rule: str
     source: str
     is_directory: bool
+
+
+def count_left_out(items: Iterable[LeftOut]) -> dict[str, int]:
+    """Return how many paths each rule leaves out, by the rule and where it stands."""
+    found: dict[str, int] = {}
+    for item in items:
+        key = f"{item.rule} ({item.source})"
+        found[key] = found.get(key, 0) + 1
+    return dict(sorted(found.items()))
 
 
 def walk(root: Path, start: RepoPath, rules: IgnoreRules, max_depth: int | None) -> Iterator[Entry | LeftOut]:

@@ -1,5 +1,6 @@
 """The index of one working tree: opened on first use, brought up to date before it answers."""
 
+import json
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.index.discovery import LeftOut, count_left_out
 from codeplane.index.facts.reader import FactCache, FactReader, reading
 from codeplane.index.freshness import Freshness, are_fresh, freshness_of
 from codeplane.index.ignore_rules import IgnoreRules
@@ -16,6 +18,7 @@ from codeplane.index.lexical_index import MAX_LIMIT
 from codeplane.index.reconcile import IndexState, Reconciler, ReconcileReport
 from codeplane.index.seeding import seed_index
 from codeplane.index.sweep import Sweeper
+from codeplane.languages.catalog import is_text_only
 
 if TYPE_CHECKING:
     from codeplane.index.update import Progress
@@ -35,7 +38,7 @@ class LexicalHit:
 
 @dataclass(frozen=True, slots=True)
 class IndexCounts:
-    """How much an index holds."""
+    """How much an index holds, and what it does not: reasons, rules and languages with their numbers of files."""
 
     files: int
     without_text: int
@@ -43,6 +46,9 @@ class IndexCounts:
     definitions: int
     linked_references: int
     size_bytes: int
+    problems: dict[str, int]
+    left_out: dict[str, int]
+    text_only: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +176,26 @@ class RepositoryIndex:
                 " (SELECT count(*) FROM files WHERE facts_id IS NOT NULL), (SELECT count(*) FROM definitions),"
                 " (SELECT coalesce(sum(uses), 0) FROM links)"
             ).fetchone()
+            problems = connection.execute(
+                "SELECT problem, count(*) FROM files WHERE problem <> '' GROUP BY 1 ORDER BY 1"
+            ).fetchall()
+            languages = connection.execute(
+                "SELECT language, count(*) FROM files WHERE problem = '' GROUP BY 1 ORDER BY 1"
+            ).fetchall()
+        kept = [LeftOut(*row) for row in json.loads(self.store.meta("left_out") or "[]")]
         database = self.store.directory / "index.db"
         size = sum(path.stat().st_size for path in (database, self.store.pack.path) if path.exists())
-        return IndexCounts(one[0], one[1], one[2], one[3], one[4], size + self._reconciler.lexical.size_bytes())
+        return IndexCounts(
+            files=one[0],
+            without_text=one[1],
+            with_symbols=one[2],
+            definitions=one[3],
+            linked_references=one[4],
+            size_bytes=size + self._reconciler.lexical.size_bytes(),
+            problems={str(reason): int(count) for reason, count in problems},
+            left_out=count_left_out(kept),
+            text_only={str(name): int(count) for name, count in languages if is_text_only(name)},
+        )
 
     def close(self) -> None:
         """Close the files."""

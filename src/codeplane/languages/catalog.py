@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-from codeplane.languages.detect import language_of
+from codeplane.languages.detect import UNKNOWN, language_of
 from codeplane.languages.language import Language
 
 LANGUAGES: Final = (
@@ -55,6 +55,11 @@ def load_language(name: str) -> Language | None:
     if not isinstance(language, Language):
         raise TypeError(f"codeplane.languages.{name}.language.LANGUAGE is no Language")
     return language
+
+
+def is_text_only(language: str) -> bool:
+    """Tell whether files of a known language are searched as text and have no symbols."""
+    return language not in LANGUAGES and language not in {UNKNOWN, "text"}
 
 
 def dialect_of(path: str) -> str:

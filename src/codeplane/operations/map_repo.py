@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, WithJsonSchema
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.index.discovery import count_left_out
 from codeplane.index.index_store import IndexedFile
 from codeplane.index.reconcile import IndexState
 from codeplane.index.repository_map import (
@@ -16,6 +17,7 @@ from codeplane.index.repository_map import (
     public_api,
     test_files,
 )
+from codeplane.languages.catalog import is_text_only
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.models import ListOfOne, Pagination, PathText, Request, Result
@@ -78,6 +80,7 @@ class LanguageShare(Result):
     language: str
     file_count: int
     percentage: float
+    is_text_only: bool = Field(description="No grammar is known: searched as text, without symbols.")
 
 
 class EntryPointInfo(Result):
@@ -185,7 +188,7 @@ def _handle(context: CallContext, request: MapRepoRequest) -> MapRepoResult:
     return MapRepoResult(
         **found,
         not_indexed=_problems(state.files.values()),
-        left_out=_left_out(state),
+        left_out=count_left_out(state.left_out),
         cut=cut,
         pagination=Pagination(next_cursor=cursor, total_estimate=None),
         epoch=state.epoch,
@@ -198,7 +201,10 @@ def _place(request: MapRepoRequest) -> tuple[int, int | None]:
     state = read_cursor(NAME, request.cursor)
     if state.get("include") != sorted(dict.fromkeys(request.include)):
         raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to other sections.")
-    return int(state["offset"]), int(state["epoch"])
+    offset, epoch = state.get("offset"), state.get("epoch")
+    if not isinstance(offset, int) or not isinstance(epoch, int) or offset < 0:
+        raise CodePlaneError("CURSOR_INVALID", "The cursor was not made by map_repo.")
+    return offset, epoch
 
 
 def _cut(section: str, items: list[Any], offset: int, limit: int, cut: dict[str, int]) -> list[Any]:
@@ -268,7 +274,12 @@ def _languages(state: IndexState) -> list[LanguageShare]:
     counts = count_languages(state.files.values())
     total = sum(count for _, count in counts) or 1
     return [
-        LanguageShare(language=name, file_count=count, percentage=round(100 * count / total, 1))
+        LanguageShare(
+            language=name,
+            file_count=count,
+            percentage=round(100 * count / total, 1),
+            is_text_only=is_text_only(name),
+        )
         for name, count in counts
     ]
 
@@ -279,14 +290,6 @@ def _problems(files: Any) -> dict[str, int]:
     for file in files:
         if file.problem:
             found[file.problem] = found.get(file.problem, 0) + 1
-    return dict(sorted(found.items()))
-
-
-def _left_out(state: IndexState) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for item in state.left_out:
-        key = f"{item.rule} ({item.source})"
-        found[key] = found.get(key, 0) + 1
     return dict(sorted(found.items()))
 
 
@@ -309,8 +312,12 @@ def _structure_lines(result: MapRepoResult) -> list[str]:
         if len(result.structure.contexts) > 1:
             lines.append("contexts: " + _listed(result.structure.contexts, 10))
     if result.languages is not None:
-        lines.append("languages: " + _listed([f"{one.language} {one.file_count}" for one in result.languages], 8))
+        lines.append("languages: " + _listed([_share(one) for one in result.languages], 8))
     return lines
+
+
+def _share(one: LanguageShare) -> str:
+    return f"{one.language} {one.file_count}" + (" (as text)" if one.is_text_only else "")
 
 
 def _section_lines(result: MapRepoResult) -> list[str]:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from codeplane.core.canonical_json import digest
-from codeplane.core.clock import Clock, SystemClock
+from codeplane.core.clock import Clock, SystemClock, iso_from_ms
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.events import EventBus
 from codeplane.core.ids import IdSource, RandomIds
@@ -168,6 +168,10 @@ class Workspace:
             "linked_references": counts.linked_references,
             "size_bytes": counts.size_bytes,
             "healed": store.healed or None,
+            "not_searched": counts.problems,
+            "left_out": counts.left_out,
+            "text_only_languages": counts.text_only,
+            "last_update": iso_from_ms(path.stat().st_mtime_ns // 1_000_000),
         }
         if report is not None:
             summary |= {"last_reconcile_ms": round(report.total_ms, 1), "sweep_ms": round(report.sweep_ms, 1)}

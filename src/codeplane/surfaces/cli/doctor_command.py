@@ -130,7 +130,11 @@ def _index(workspace: Workspace) -> str:
     if problems:
         raise CodePlaneError("INDEX_CORRUPT", f"index.db: {problems[0]}")
     healed = f"; {summary['healed']}" if summary["healed"] else ""
-    return f"{summary['files']} files at epoch {summary['epoch']}{healed}"
+    counts = workspace.index.counts().text_only
+    as_text = ", ".join(f"{count} {name}" for name, count in counts.items())
+    return (
+        f"{summary['files']} files at epoch {summary['epoch']}{f'; as text only: {as_text}' if as_text else ''}{healed}"
+    )
 
 
 def _server(places: Places) -> str:

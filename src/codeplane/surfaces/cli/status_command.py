@@ -104,6 +104,22 @@ def _index_line(index: dict[str, Any]) -> str:
     return f"{text}; {index['healed']}" if index.get("healed") else text
 
 
+def _gaps(index: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what the index does not hold and why; what is always left out goes without saying."""
+    labels = (("not searched", "not_searched"), ("left out", "left_out"), ("as text only", "text_only_languages"))
+    found = []
+    for label, key in labels:
+        counts = {reason: count for reason, count in index.get(key, {}).items() if not reason.endswith("(always)")}
+        if counts:
+            found.append((label, ", ".join(f"{count} {reason}" for reason, count in counts.items())))
+    return found
+
+
+def _last_update(document: dict[str, Any]) -> str:
+    written = document["index"].get("last_update")
+    return f"last changed {written}" if written else "not built yet"
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
@@ -125,7 +141,8 @@ def _print_status(document: dict[str, Any], places: Places, *, verbose: bool) ->
             ("server", running),
             ("fingerprint", str(document.get("repo_fingerprint", "unknown"))[:16]),
             ("index", _index_line(document["index"])),
-            ("last reconcile", document.get("last_reconcile") or "never"),
+            *_gaps(document["index"]),
+            ("last reconcile", document.get("last_reconcile") or f"with the next call; {_last_update(document)}"),
             ("ledger", f"{document.get('ledger_rows', 0)} rows"),
             ("last error", f"{error['error']}: {error.get('message', '')}" if error else "none"),
         ]
