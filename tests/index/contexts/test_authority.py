@@ -83,15 +83,14 @@ def test_a_workspace_marker_without_a_package_is_not_filtered() -> None:
     check_detached("javascript", {"package.json": NPM, "tools/nx.json": ""}, {".", "tools"}, set())
 
 
-def test_every_kind_of_javascript_package_is_filtered() -> None:
-    """By the letter of the specification: a `tsconfig.json` below a package that is listed is not listed itself."""
+def test_packages_are_filtered_and_directories_that_only_configure_a_compiler_are_not() -> None:
     files = {
         "package.json": NPM,
         "packages/a/tsconfig.json": "",
         "packages/a/test/tsconfig.json": "",
         "d/deno.json": "",
     }
-    check_detached("javascript", files, {".", "packages/a"}, {"packages/a/test", "d"})
+    check_detached("javascript", files, {".", "packages/a", "packages/a/test"}, {"d"})
 
 
 GO = [

@@ -69,6 +69,10 @@ class Marker:
         return self.path.parent
 
 
+# These configure a compiler for a directory and make it no package that a workspace could list or leave out.
+CONFIGURATION_ONLY = frozenset({"tsconfig.json", "jsconfig.json"})
+
+
 def find_markers(files: Iterable[RepoPath], universal: UniversalExcludes) -> tuple[Marker, ...]:
     """Return the markers among the files in a fixed order; those in excluded directories mark nothing."""
     found: dict[RepoPath, Marker] = {}
@@ -91,8 +95,11 @@ def make_candidates(markers: Iterable[Marker], declared: Iterable[Marker]) -> tu
     families, get a candidate at the repository's root in any case.
     """
     tiers: dict[tuple[str, RepoPath], set[Tier]] = {}
+    packages: set[tuple[str, RepoPath]] = set()
     for marker in markers:
         tiers.setdefault((marker.family, marker.root), set()).add(marker.tier)
+        if marker.tier is Tier.PACKAGE and marker.path.name not in CONFIGURATION_ONLY:
+            packages.add((marker.family, marker.root))
     for marker in declared:
         tiers[marker.family, marker.root].add(Tier.WORKSPACE)
     has_packages = any(
@@ -102,7 +109,7 @@ def make_candidates(markers: Iterable[Marker], declared: Iterable[Marker]) -> tu
     for family in at_root:
         tiers.setdefault((family, RepoPath.ROOT), {Tier.FALLBACK})
     return tuple(
-        Candidate(family, root, min(found, key=lambda tier: tier.value), is_package=Tier.PACKAGE in found)
+        Candidate(family, root, min(found, key=lambda tier: tier.value), is_package=(family, root) in packages)
         for (family, root), found in sorted(tiers.items(), key=lambda item: item[0])
     )
 
