@@ -32,8 +32,8 @@ class ContextStatus(Enum):
 class Candidate:
     """A directory that may become a context of a family.
 
-    `is_package` tells whether the marker of a package that workspaces list stands there, whatever the tier; `detached` is why a workspace file
-    does not let it be a context, empty while it is pending.
+    `is_package` tells whether the marker of a package that workspaces list stands there, whatever the tier;
+    `detached` is why a workspace file does not let it be a context, empty while it is pending.
     Invariant: there is one candidate per family and root.
     """
 
