@@ -1,5 +1,6 @@
 """Find definitions by name, forgiving case, form and small typing errors, and saying which it was."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from codeplane.languages.facts import DefinitionKind
 # Where a definition was asked for by place: `path:line` or `path:line:column`.
 _PLACE: Final = re.compile(r"^(?P<path>.+?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?$")
 _UID: Final = re.compile(r"^[0-9a-f]{16}$")
+_MIN_PART_LENGTH: Final = 3
 _MIN_TYPO_LENGTH: Final = 4
 _MAX_TYPO_LENGTH: Final = 60
 _SEPARATORS: Final = re.compile(r"::|[.#/]")
@@ -80,19 +82,51 @@ class SymbolScope:
 
 @dataclass(frozen=True, slots=True)
 class SymbolHit:
-    """A definition that was found."""
+    """A definition that was found; what its file's outline knows of it is read when it is asked for.
 
+    Invariant: it may be used as long as its reader.
+    """
+
+    reader: FactReader
     file: FactFile
     number: int
     match: Match
-    line: int
-    column: int
-    end_line: int
     kind: DefinitionKind
     name: str
-    lexical_path: str
-    signature: str
-    documentation: str
+
+    @property
+    def _outline(self) -> Outline:
+        return self.reader.outline(self.file.facts_id or 0)
+
+    @property
+    def line(self) -> int:
+        """Return the line of the name."""
+        return self._outline.lines[self.number][1]
+
+    @property
+    def column(self) -> int:
+        """Return the column of the name in bytes, from 0."""
+        return self._outline.lines[self.number][2]
+
+    @property
+    def end_line(self) -> int:
+        """Return the last line."""
+        return self._outline.lines[self.number][3]
+
+    @property
+    def lexical_path(self) -> str:
+        """Return the dotted nesting."""
+        return self._outline.definition(self.number).lexical_path
+
+    @property
+    def signature(self) -> str:
+        """Return parameters and bases as written."""
+        return self._outline.definition(self.number).signature
+
+    @property
+    def documentation(self) -> str:
+        """Return the first line of its documentation."""
+        return self._outline.definition(self.number).documentation
 
     @property
     def container(self) -> str:
@@ -101,13 +135,14 @@ class SymbolHit:
 
 
 def find_symbols(
-    reader: FactReader, query: str, scope: SymbolScope, names: Callable[[], str], *, also_parts: bool
+    reader: FactReader, query: str, scope: SymbolScope, names: Callable[[], str], *, parts_until: int
 ) -> list[SymbolHit]:
     """Return the definitions that a query means, the best first.
 
     A query is a name, a dotted path (`Class.method`), `path::Name.path`, `path:line[:column]` or a `def_uid`.
-    With `also_parts` names that begin with or contain the query count too. A near spelling counts only when nothing
-    else does. `names` gives all folded names, one per line.
+    Names that begin with or contain the query count too, as long as there are fewer than `parts_until` hits; the
+    shortest come first. A near spelling counts only when nothing else does. `names` gives all folded names, one per
+    line.
     """
     placed = _by_place(reader, query)
     if placed is not None:
@@ -115,14 +150,18 @@ def find_symbols(
     path, parts = _split(query)
     if not parts:
         return []
-    hits = _named(reader, parts, path, scope, Match.EXACT, [folded(parts[-1])])
-    if also_parts:
-        hits += _named(reader, parts, path, scope, Match.PART, _containing(reader, folded(parts[-1])))
+    hits = sorted(_named(reader, parts, path, scope, Match.EXACT, [folded(parts[-1])]), key=_order)
+    if len(hits) < parts_until:
+        for match, keys in _containing(folded(parts[-1]), names()):
+            hits += sorted(_named(reader, parts, path, scope, match, keys), key=_order)
+            if len(hits) >= parts_until:
+                break
     if not hits and len(parts) > 1:
-        hits = _inherited(reader, parts, path, scope)
+        hits = sorted(_inherited(reader, parts, path, scope), key=_order)
     if not hits:
-        hits = _named(reader, parts, path, scope, Match.TYPO, _near(folded(parts[-1]), names()))
-    return sorted(hits, key=_order)
+        near = _near(folded(parts[-1]), names())
+        hits = sorted(_named(reader, parts, path, scope, Match.TYPO, near), key=_order)
+    return hits
 
 
 def kinds_from(words: Iterable[str]) -> frozenset[DefinitionKind]:
@@ -146,7 +185,7 @@ def symbol_at(reader: FactReader, file_id: int, number: int, match: Match = Matc
     file = reader.file(file_id)
     if file is None or file.facts_id is None:
         return None
-    return _hit(file, reader.outline(file.facts_id), number, match)
+    return _hit(reader, file, number, match)
 
 
 def _by_place(reader: FactReader, query: str) -> list[SymbolHit] | None:
@@ -216,24 +255,34 @@ def _split(query: str) -> tuple[str, list[str]]:
 
 
 def _named(
-    reader: FactReader, parts: list[str], path: str, scope: SymbolScope, match: Match, keys: list[str]
+    reader: FactReader, parts: list[str], path: str, scope: SymbolScope, match: Match, keys: Iterable[str]
 ) -> list[SymbolHit]:
+    """Return the definitions with one of the folded names, inside of what the other parts name."""
     hits = []
-    for row in _rows(reader, keys):
-        file = reader.file(row[0])
-        if file is None or file.facts_id is None or (path and file.path != path):
+    holders = _files_with(reader, parts[-2]) if len(parts) > 1 else None
+    for file, number, kind, name in _rows(reader, keys):
+        if (path and file.path != path) or not _accepts(scope, file, DefinitionKind(kind)):
             continue
-        if not _accepts(scope, file, DefinitionKind(row[2])):
+        if holders is not None and not path and file.file_id not in holders and not _names_file(file, parts[-2]):
             continue
         how = match
-        if match is not Match.TYPO:
-            how = _how(parts[-1], row[3])
-            if (how in {Match.EXACT, Match.FORM}) is not (match is Match.EXACT):
-                continue
-        hit = _hit(file, reader.outline(file.facts_id), row[1], how)
+        if match is Match.EXACT and name != parts[-1]:
+            how = Match.FORM
+        hit = SymbolHit(reader, file, number, how, DefinitionKind(kind), name)
         if len(parts) == 1 or _is_inside(hit, parts, folded):
             hits.append(hit)
     return _nearest_containers(hits, parts, path)
+
+
+def _files_with(reader: FactReader, name: str) -> frozenset[int]:
+    """Return the files that define something of a name, in any form."""
+    rows = reader.connection.execute("SELECT DISTINCT file_id FROM definitions WHERE folded = ?", (folded(name),))
+    return frozenset(row[0] for row in rows)
+
+
+def _names_file(file: FactFile, name: str) -> bool:
+    """Tell whether a name may be a part of a file's module or path."""
+    return folded(name) in folded(file.modules + "/" + file.path)
 
 
 def _inherited(reader: FactReader, parts: list[str], path: str, scope: SymbolScope) -> list[SymbolHit]:
@@ -251,7 +300,7 @@ def _inherited(reader: FactReader, parts: list[str], path: str, scope: SymbolSco
             outline = reader.outline(file.facts_id)
             members = outline.members.get(place[1], {}).get(parts[-1], ())
             if members and _accepts(scope, file, DefinitionKind(outline.definition_rows[members[0]][0])):
-                found[file.file_id, members[0]] = _hit(file, outline, members[0], Match.INHERITED)
+                found[file.file_id, members[0]] = _hit(reader, file, members[0], Match.INHERITED)
                 break
             bases = [base for base in _bases_of(reader, file, outline, place[1]) if base not in seen]
             seen.update(bases)
@@ -283,28 +332,32 @@ def _nearest_containers(hits: list[SymbolHit], parts: list[str], path: str) -> l
     return whole or hits
 
 
-def _rows(reader: FactReader, keys: list[str]) -> Iterator[tuple[int, int, int, str]]:
+def _rows(reader: FactReader, keys: Iterable[str]) -> Iterator[tuple[FactFile, int, int, str]]:
     for key in keys:
-        yield from reader.connection.execute(
-            "SELECT file_id, number, kind, name FROM definitions WHERE folded = ?", (key,)
+        rows = reader.connection.execute(
+            "SELECT number, kind, name, file_id, path, language, text_id, facts_id, unit_id, module"
+            " FROM definitions CROSS JOIN files USING (file_id) WHERE folded = ?",
+            (key,),
         )
+        for number, kind, name, *file in rows:
+            yield FactFile(*file), number, kind, name
 
 
-def _how(asked: str, name: str) -> Match:
-    if name == asked:
-        return Match.EXACT
-    key, wanted = folded(name), folded(asked)
-    if key == wanted:
-        return Match.FORM
-    return Match.PREFIX if key.startswith(wanted) else Match.PART
+def _containing(key: str, names: str) -> Iterator[tuple[Match, list[str]]]:
+    """Yield the names that begin with a key, then those that hold it, in groups of one length, the shortest first.
 
-
-def _containing(reader: FactReader, key: str) -> list[str]:
-    pattern = "%" + re.sub(r"([%_\\])", r"\\\1", key) + "%"
-    rows = reader.connection.execute(
-        "SELECT DISTINCT folded FROM definitions WHERE folded LIKE ? ESCAPE '\\' AND folded <> ?", (pattern, key)
-    )
-    return [row[0] for row in rows]
+    What holds one or two letters is nearly everything, so that such a key has to stand at the beginning.
+    """
+    escaped = re2.escape(key)
+    for match, form in ((Match.PREFIX, f"(?m)^{escaped}.+$"), (Match.PART, f"(?m)^.+{escaped}.*$")):
+        if match is Match.PART and len(key) < _MIN_PART_LENGTH:
+            return
+        expression: Any = re2.compile(form)
+        found = {one.group() for one in expression.finditer(names)}
+        if match is Match.PART:
+            found = {one for one in found if not one.startswith(key)}
+        for _, group in itertools.groupby(sorted(found, key=lambda one: (len(one), one)), key=len):
+            yield match, list(group)
 
 
 def _near(key: str, names: str) -> list[str]:
@@ -344,16 +397,12 @@ def _is_in(hit: SymbolHit, scope: SymbolScope) -> bool:
     return _accepts(scope, hit.file, hit.kind)
 
 
-def _hit(file: FactFile, outline: Outline, number: int, match: Match) -> SymbolHit:
-    one = outline.definition(number)
-    _, name_line, name_column, last = outline.lines[number]
-    return SymbolHit(
-        file, number, match, name_line, name_column, last, one.kind, one.name, one.lexical_path, one.signature,
-        one.documentation,
-    )  # fmt: skip
+def _hit(reader: FactReader, file: FactFile, number: int, match: Match) -> SymbolHit:
+    row = reader.outline(file.facts_id or 0).definition_rows[number]
+    return SymbolHit(reader, file, number, match, DefinitionKind(row[0]), row[1])
 
 
 def _order(hit: SymbolHit) -> tuple[int, int, int, int, str, int]:
     rank = file_rank(hit.file.path, hit.file.language)
     kind = _FIRST_KINDS.index(hit.kind) if hit.kind in _FIRST_KINDS else len(_FIRST_KINDS)
-    return hit.match, rank, len(hit.name), kind, hit.file.path, hit.line
+    return hit.match, rank, len(hit.name), kind, hit.file.path, hit.number

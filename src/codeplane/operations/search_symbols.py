@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.queries import FactQueries
-from codeplane.index.facts.reader import FactReader
+from codeplane.index.facts.reader import FactFile, FactReader
 from codeplane.index.ignore_rules import matcher_for
+from codeplane.index.index_store import IndexedFile
 from codeplane.index.linking.stored_links import Tier
 from codeplane.index.reconcile import IndexState
 from codeplane.index.reference_search import (
@@ -16,7 +18,7 @@ from codeplane.index.reference_search import (
     find_possible_references,
     find_references,
 )
-from codeplane.index.symbol_search import Match, SymbolHit, SymbolScope, find_symbols, innermost, kinds_from, symbol_at
+from codeplane.index.symbol_search import Match, SymbolHit, SymbolScope, find_symbols, innermost, kinds_from
 from codeplane.index.text_search import SNIPPET_CHARACTERS, TextQuery, find_lines, language_aliases
 from codeplane.languages.facts import DefinitionKind
 from codeplane.operations.cursors import make_cursor, read_cursor
@@ -47,7 +49,7 @@ def definitions(context: CallContext, request: SearchRequest) -> SearchResult:
     index = context.workspace.index
     with index.facts() as reader:
         offset = _offset(request, reader)
-        hits = _symbols(context, reader, request)
+        hits = _symbols(context, reader, request, offset + request.limit + 1)
         if request.mode == "definitions" and any(hit.match is Match.EXACT for hit in hits):
             hits = [hit for hit in hits if hit.match is Match.EXACT]
         page = hits[offset : offset + request.limit]
@@ -56,7 +58,8 @@ def definitions(context: CallContext, request: SearchRequest) -> SearchResult:
         )
         results = [_symbol_hit(reader, hit, request) for hit in page]
         about = None if hits else _nothing_found(context, request)
-        return _answer(index.state(), reader, results, cursor, about, len(hits))
+        total = None if cursor and request.mode == "symbol" else len(hits)
+        return _explained(reader, request, _answer(index.state(), reader, results, cursor, about, total))
 
 
 def references(context: CallContext, request: SearchRequest) -> SearchResult:
@@ -67,7 +70,7 @@ def references(context: CallContext, request: SearchRequest) -> SearchResult:
         if any(hit.match is Match.EXACT for hit in symbols):
             symbols = [hit for hit in symbols if hit.match is Match.EXACT]
         if not symbols or len(symbols) > MAX_AMBIGUOUS:
-            return _instead_of_references(context, reader, request, symbols)
+            return _explained(reader, request, _instead_of_references(context, reader, request, symbols))
         accepts = _path_test(request.scope)
         after = _reference_place(request, reader)
         found = _all_references(context, reader, request, symbols, accepts, after)
@@ -81,17 +84,31 @@ def references(context: CallContext, request: SearchRequest) -> SearchResult:
         results = [_reference_hit(hit, symbols, group, request) for group, hit in _one_per_line(page)]
         about = _about(symbols, counts, request)
         total = sum(counts) if request.certainty == "sure" and not request.scope.paths else None
-        return _answer(index.state(), reader, results, cursor, about, total)
+        return _explained(reader, request, _answer(index.state(), reader, results, cursor, about, total))
 
 
-def enriched(context: CallContext, request: SearchRequest, result: SearchResult) -> SearchResult:
-    """Say for every hit what it stands in; with `function` or `class` show that text too."""
-    with context.workspace.index.facts() as reader:
-        hits = [_enriched_hit(reader, request.enrichment, hit) for hit in result.results]
+def enriched(reader: FactReader, enrichment: str, result: SearchResult, state: IndexState | None) -> SearchResult:
+    """Say for every hit what it stands in; with `function` or `class` show that text too.
+
+    Lines of a state are explained by the facts of its own texts, which are kept, whatever the newest state is.
+    """
+    hits = []
+    for hit in result.results:
+        file = reader.file_at(hit.path) if state is None else _fact_file(state.files[hit.path])
+        hits.append(_enriched_hit(reader, enrichment, hit, file))
     return result.model_copy(update={"results": hits})
 
 
-def _symbols(context: CallContext, reader: FactReader, request: SearchRequest) -> list[SymbolHit]:
+def _explained(reader: FactReader, request: SearchRequest, result: SearchResult) -> SearchResult:
+    return result if request.enrichment == "none" else enriched(reader, request.enrichment, result, None)
+
+
+def _fact_file(file: IndexedFile) -> FactFile:
+    return FactFile(file.file_id, file.path, file.language, file.text_id, file.facts_id, file.unit_id, file.module)
+
+
+def _symbols(context: CallContext, reader: FactReader, request: SearchRequest, wanted: int = 0) -> list[SymbolHit]:
+    """Return what the query means; in mode `symbol` names that only contain it fill up to the number that is wanted."""
     aliases = language_aliases()
     is_reference = request.mode == "references"
     scope = SymbolScope(
@@ -105,7 +122,7 @@ def _symbols(context: CallContext, reader: FactReader, request: SearchRequest) -
         request.query.strip(),
         scope,
         lambda: index.symbol_names(reader),
-        also_parts=request.mode == "symbol",
+        parts_until=wanted if request.mode == "symbol" else 0,
     )
 
 
@@ -220,15 +237,29 @@ def _symbol_hit(reader: FactReader, hit: SymbolHit, request: SearchRequest) -> S
 
 
 def _info(hit: SymbolHit, uid: str | None) -> SymbolInfo:
-    signature = hit.signature if len(hit.signature) <= MAX_SIGNATURE else hit.signature[: MAX_SIGNATURE - 1] + "…"
     return SymbolInfo(
         name=hit.name,
         kind=hit.kind.label,
         container=hit.container or None,
-        signature=signature or None,
+        signature=_shortened(hit.signature),
         def_uid=uid,
         end_line=hit.end_line,
     )
+
+
+def _info_of(outline: Outline, number: int) -> SymbolInfo:
+    one = outline.definition(number)
+    return SymbolInfo(
+        name=one.name,
+        kind=one.kind.label,
+        container=one.lexical_path.rpartition(".")[0] or None,
+        signature=_shortened(one.signature),
+        end_line=outline.lines[number][3],
+    )
+
+
+def _shortened(signature: str) -> str | None:
+    return (signature if len(signature) <= MAX_SIGNATURE else signature[: MAX_SIGNATURE - 1] + "…") or None
 
 
 def _reference_hit(hit: ReferenceHit, symbols: list[SymbolHit], group: int, request: SearchRequest) -> SearchHit:
@@ -252,32 +283,19 @@ def _reference_hit(hit: ReferenceHit, symbols: list[SymbolHit], group: int, requ
     )
 
 
-def _enriched_hit(reader: FactReader, enrichment: str, hit: SearchHit) -> SearchHit:
-    file = reader.file_at(hit.path)
+def _enriched_hit(reader: FactReader, enrichment: str, hit: SearchHit, file: FactFile | None) -> SearchHit:
     if file is None or file.facts_id is None:
         return hit
     outline = reader.outline(file.facts_id)
-    number = innermost(outline, hit.line)
-    wanted = _HAS_BODY if enrichment == "function" else {DefinitionKind.CLASS} if enrichment == "class" else None
-    if wanted is not None:
-        around = [
-            (first, one)
-            for one, (first, _name, _column, last) in enumerate(outline.lines)
-            if first <= hit.line <= last and outline.definition(one).kind in wanted and last > first
-        ]
-        number = max(around)[1] if around else number
-    symbol = symbol_at(reader, file.file_id, number) if number is not None else None
-    if symbol is None:
+    number = _around(outline, enrichment, hit.line)
+    if number is None:
         return hit
-    info = _info(symbol, None)
+    info = _info_of(outline, number)
     if enrichment == "minimal":
         info = info.model_copy(update={"signature": None, "end_line": None})
     if enrichment in _MAX_SOURCE_LINES:
-        lines = (
-            reader.text(file)
-            .decode("utf-8", "replace")
-            .split("\n")[outline.lines[symbol.number][0] - 1 : symbol.end_line]
-        )
+        first, _, _, last = outline.lines[number]
+        lines = reader.text(file).decode("utf-8", "replace").split("\n")[first - 1 : last]
         cut = _MAX_SOURCE_LINES[enrichment]
         shown = lines[:cut] + ([f"… {len(lines) - cut} more lines"] if len(lines) > cut else [])
         info = info.model_copy(update={"source": "\n".join(shown)})
@@ -286,14 +304,37 @@ def _enriched_hit(reader: FactReader, enrichment: str, hit: SearchHit) -> Search
     return hit.model_copy(update={"symbol": info})
 
 
+def _around(outline: Outline, enrichment: str, line: int) -> int | None:
+    """Return the definition to show for a line: the innermost one, or the innermost of the kind that is asked for."""
+    wanted = _HAS_BODY if enrichment == "function" else {DefinitionKind.CLASS} if enrichment == "class" else None
+    if wanted is not None:
+        around = [
+            (first, one)
+            for one, (first, _name, _column, last) in enumerate(outline.lines)
+            if first <= line <= last and outline.definition(one).kind in wanted and last > first
+        ]
+        if around:
+            return max(around)[1]
+    return innermost(outline, line)
+
+
 def _offset(request: SearchRequest, reader: FactReader) -> int:
     state = _cursor_state(request, reader)
-    return int(state["offset"]) if state is not None else 0
+    return _number(state, "offset") if state is not None else 0
 
 
 def _reference_place(request: SearchRequest, reader: FactReader) -> tuple[int, str, int] | None:
     state = _cursor_state(request, reader)
-    return (int(state["group"]), str(state["path"]), int(state["start"])) if state is not None else None
+    if state is None:
+        return None
+    return _number(state, "group"), str(state.get("path")), _number(state, "start")
+
+
+def _number(state: dict[str, Any], name: str) -> int:
+    value = state.get(name)
+    if not isinstance(value, int) or value < 0:
+        raise CodePlaneError("CURSOR_INVALID", "The cursor was not made by search.")
+    return value
 
 
 def _cursor_state(request: SearchRequest, reader: FactReader) -> dict[str, Any] | None:
