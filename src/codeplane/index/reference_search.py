@@ -25,21 +25,32 @@ class ReferenceHit:
 
 
 def count_references(reader: FactReader, symbol: SymbolHit) -> int:
-    """Return how many references to a definition are sure, its own name included."""
+    """Return how many references to a definition are sure; its own name is none of them."""
     row = reader.connection.execute(
         "SELECT sum(uses) FROM links WHERE target_file = ? AND target_number = ?", (symbol.file.file_id, symbol.number)
     ).fetchone()
     view = FileView(reader, symbol.file)
     positions = view.positions_meaning(symbol.file.file_id, symbol.number)
     local = sum(view.target(position) is None and view.meaning(position)[0] is Tier.PROVEN for position in positions)
-    return int(row[0] or 0) + local
+    own = own_start(symbol)
+    n_own = sum(view.columns.starts[position] == own for position in positions)
+    return int(row[0] or 0) + local - n_own
+
+
+def own_start(symbol: SymbolHit) -> int:
+    """Return where the name of a definition itself stands in its file."""
+    return symbol.reader.outline(symbol.file.facts_id or 0).definition(symbol.number).name_start
 
 
 def find_references(
     reader: FactReader, symbol: SymbolHit, accepts_path: Callable[[str], bool], after: tuple[str, int] | None
 ) -> Iterator[ReferenceHit]:
-    """Yield the references to a definition that are sure, its own file first, then by path and position."""
+    """Yield the references to a definition that are sure, its own file first, then by path and position.
+
+    The name of the definition itself is none of them.
+    """
     target = (symbol.file.file_id, symbol.number)
+    own = own_start(symbol)
     rows = reader.connection.execute(
         "SELECT DISTINCT path, files.file_id FROM links JOIN files USING (file_id)"
         " WHERE target_file = ? AND target_number = ? AND files.file_id <> ? ORDER BY path",
@@ -57,6 +68,8 @@ def find_references(
         for position in view.positions_meaning(*target):
             start = view.columns.starts[position]
             tier, meant = view.meaning(position)
+            if file_id == target[0] and start == own:
+                continue
             if meant != target or (after is not None and path == after[0] and start <= after[1]):
                 continue
             yield _hit(view, position, tier)

@@ -139,6 +139,7 @@ def _java_package(source: str) -> str:
     return "" if source.startswith(("java.", "javax.")) else ".".join(source.split(".")[:3])
 
 
+_INDEX_SUFFIXES: Final = (".ts", ".tsx", ".mts", ".js", ".mjs", ".cjs")
 _NEAR_SOURCES: Final = ("./", "../", "/", ".", "#", "crate", "self::", "super::", "node:")
 _PACKAGE_READERS: Final[Mapping[str, Callable[[str], str]]] = {
     "python": _python_package,
@@ -230,7 +231,16 @@ def _node_scripts(reader: FactReader, text: str, directory: str) -> list[EntryPo
             place = f"{directory}/{path.removeprefix('./')}" if directory else path.removeprefix("./")
             if reader.file_at(place) is not None:
                 found.append(EntryPoint(place, 1, "module", place.rpartition("/")[2], place, why))
-    return found
+    return found or _package_index(reader, str(package.get("name", "")), directory)
+
+
+def _package_index(reader: FactReader, name: str, directory: str) -> list[EntryPoint]:
+    """Return the index file of a package whose declared entries are only made when it is built."""
+    for path in (f"{folder}index{suffix}" for folder in ("src/", "", "lib/") for suffix in _INDEX_SUFFIXES):
+        place = f"{directory}/{path}" if directory else path
+        if name and reader.file_at(place) is not None:
+            return [EntryPoint(place, 1, "module", path.rpartition("/")[2], place, f"index of package {name}")]
+    return []
 
 
 def _main_modules(reader: FactReader) -> list[EntryPoint]:

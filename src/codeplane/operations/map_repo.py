@@ -217,7 +217,7 @@ def _cut(section: str, items: list[Any], offset: int, limit: int, cut: dict[str,
 def _structure(
     context: CallContext, state: IndexState, request: MapRepoRequest, cut: dict[str, int], connection: Any
 ) -> Structure:
-    below = "" if request.path == "." else request.path
+    below = "" if request.path == "." else request.path.rstrip("/")
     lines = {text.text_id: text.line_count for text in state.texts.values()}
     tree = count_directories(state.files.values(), lines, below)
     if below and not tree.n_files:

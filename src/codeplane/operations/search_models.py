@@ -26,7 +26,8 @@ class SearchRequest(Request):
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"query": ("pattern", "text", "q"), "limit": ("max_results",)}
     query: str = Field(
         max_length=10_000,
-        description="Text exactly as written; for symbols a name, Class.method, path::Name or path:line:column.",
+        description="Text exactly as written; for symbols a name, Class.method, path::Name or path:line:column;"
+        " references of a file are its imports.",
     )
     mode: Literal["lexical", "symbol", "references", "definitions"] = "lexical"
     scope: SearchScope = Field(default_factory=SearchScope)

@@ -9,6 +9,7 @@ from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactFile, FactReader
 from codeplane.index.ignore_rules import matcher_for
+from codeplane.index.import_search import count_importing_files, file_or_module, find_imports
 from codeplane.index.index_store import IndexedFile
 from codeplane.index.linking.stored_links import Tier
 from codeplane.index.reconcile import IndexState
@@ -40,7 +41,16 @@ MAX_AMBIGUOUS = 4
 _MAX_SOURCE_LINES = {"function": 80, "class": 200}
 _SCORES = {Match.EXACT: 1.0, Match.FORM: 0.9, Match.INHERITED: 0.8, Match.PREFIX: 0.7, Match.PART: 0.5, Match.TYPO: 0.3}
 _MEANT = frozenset({Match.EXACT, Match.FORM, Match.INHERITED})
-_MEMBERS = frozenset({DefinitionKind.METHOD, DefinitionKind.PROPERTY, DefinitionKind.FIELD})
+# What is often used through something whose type is not known, settings of a module included.
+_READ_BY_NAME = frozenset(
+    {
+        DefinitionKind.METHOD,
+        DefinitionKind.PROPERTY,
+        DefinitionKind.FIELD,
+        DefinitionKind.CONSTANT,
+        DefinitionKind.VARIABLE,
+    }
+)
 _HAS_BODY = frozenset({DefinitionKind.FUNCTION, DefinitionKind.METHOD, DefinitionKind.PROPERTY})
 
 
@@ -69,6 +79,9 @@ def references(context: CallContext, request: SearchRequest) -> SearchResult:
         symbols = [hit for hit in _symbols(context, reader, request) if hit.match in _MEANT]
         if any(hit.match is Match.EXACT for hit in symbols):
             symbols = [hit for hit in symbols if hit.match is Match.EXACT]
+        imported = file_or_module(reader, request.query.strip()) if not symbols else None
+        if imported is not None:
+            return _explained(reader, request, _imports_of(context, reader, request, imported))
         if not symbols or len(symbols) > MAX_AMBIGUOUS:
             return _explained(reader, request, _instead_of_references(context, reader, request, symbols))
         accepts = _path_test(request.scope)
@@ -85,6 +98,22 @@ def references(context: CallContext, request: SearchRequest) -> SearchResult:
         about = _about(symbols, counts, request)
         total = sum(counts) if request.certainty == "sure" and not request.scope.paths else None
         return _explained(reader, request, _answer(index.state(), reader, results, cursor, about, total))
+
+
+def _imports_of(context: CallContext, reader: FactReader, request: SearchRequest, file: FactFile) -> SearchResult:
+    """Answer who imports a file."""
+    place = _reference_place(request, reader)
+    found = find_imports(reader, file, _path_test(request.scope), place[1:] if place is not None else None)
+    hits = list(itertools.islice(found, request.limit + 1))
+    page = hits[: request.limit]
+    cursor = None
+    if len(hits) > request.limit:
+        cursor = _cursor(request, reader, {"group": 0, "path": page[-1].path, "start": page[-1].start})
+    about = f"{file.path}: imported by {count_importing_files(reader, file)} files"
+    if not file.modules:
+        about = f"{file.path} is no module that imports could be followed to."
+    results = [_reference_hit(hit, [], 0, request) for hit in page]
+    return _answer(context.workspace.index.state(), reader, results, cursor, about, None)
 
 
 def enriched(reader: FactReader, enrichment: str, result: SearchResult, state: IndexState | None) -> SearchResult:
@@ -217,7 +246,9 @@ def _about(symbols: list[SymbolHit], counts: list[int], request: SearchRequest) 
         f"{symbol.kind.label} {symbol.lexical_path}, {symbol.file.path}:{symbol.line}: {count} references"
         for symbol, count in zip(symbols, counts, strict=True)
     ]
-    if request.certainty == "sure" and any(symbol.kind in _MEMBERS for symbol in symbols):
+    if request.certainty == "all":
+        lines.append("Lines marked ? could not be resolved and may mean something else of that name.")
+    elif any(symbol.kind in _READ_BY_NAME for symbol in symbols):
         lines.append("Uses on receivers of unknown type are not among them: certainty=all lists those too.")
     return "\n".join(lines)
 
