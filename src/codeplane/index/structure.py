@@ -46,16 +46,12 @@ class _File(NamedTuple):
 
 
 class _Family(NamedTuple):
-    """The files that are linked by the same rules."""
+    """The files that are linked by the same rules; `key` is the name under which things about them are kept."""
 
     rules: LinkingRules
     files: dict[str, _File]
     roots: tuple[str, ...]
-
-    @property
-    def key(self) -> str:
-        """Return the name under which things about this family are kept."""
-        return min(one.dialect for one in self.files.values())
+    key: str
 
 
 @dataclass(slots=True)
@@ -141,12 +137,15 @@ class StructureUpdate:
     def _takes_over(self, kept: Structure, changed: Iterable[str]) -> bool:
         """Let a kept structure have the new facts of changed files; false when more than facts may be different."""
         fresh = {path: one for path in changed for one in self._files(path).values()}
+        read = {family.key: self._texts_read(family) for family, _ in kept.families}
         for path, one in fresh.items():
             old = kept.files.get(path)
             if old is None or (old.facts_id is None) != (one.facts_id is None) or old.package != one.package:
                 return False
             for family, _ in kept.families:
-                if (family.rules.texts_make_modules and path in family.files) or self._configures(family, path):
+                if (family.rules.texts_make_modules and path in family.files) or _configures(
+                    family, read[family.key], path
+                ):
                     return False
         for path, one in fresh.items():
             kept.files[path] = one
@@ -156,12 +155,10 @@ class StructureUpdate:
                     links.take(_to_link(one))
         return True
 
-    def _configures(self, family: _Family, path: str) -> bool:
-        """Tell whether the content of a file that is no source of a family says what the family's imports mean."""
-        if path.rpartition("/")[2] in family.rules.config_names:
-            return True
+    def _texts_read(self, family: _Family) -> frozenset[str]:
+        """Return the files besides the sources that were read in order to link the family."""
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (f"texts:{family.key}",)).fetchone()
-        return row is not None and path in str(row[0]).split("\n")
+        return frozenset(str(row[0]).split("\n")) if row is not None else frozenset()
 
     def _remember_texts(self, family: _Family, links: FamilyLinks) -> None:
         """Remember which files besides the sources were read in order to link, such as a configuration that extends."""
@@ -229,7 +226,7 @@ class StructureUpdate:
         for rules, group in members.items():
             names = {roots[one.unit_id][0] for one in group.values() if one.unit_id is not None}
             family_roots = tuple(sorted({root for name, root in roots.values() if name in names}))
-            found.append(_Family(rules, group, family_roots))
+            found.append(_Family(rules, group, family_roots, min(one.dialect for one in group.values())))
         return found
 
     def _linker(self, family: _Family) -> FamilyLinks:
@@ -318,7 +315,8 @@ class StructureUpdate:
             for path in members
             if path in reidentified or (path in changes.changed and members[path].link_hash != hashes.get(path))
         }
-        config_changed = any(self._configures(family, path) for path in changes.all)
+        read = self._texts_read(family)
+        config_changed = any(_configures(family, read, path) for path in changes.all)
         return LinkChanges(
             changed=frozenset(
                 one.file_id for path, one in members.items() if path in changes.changed or path not in before
@@ -373,6 +371,11 @@ class StructureUpdate:
         rows = [(epoch, path, files[path].facts_id if path in files else None) for path in sorted(changes.all)]
         self._connection.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", rows)
         self._connection.execute("DELETE FROM snapshots WHERE epoch <= ?", (epoch - KEPT_SNAPSHOTS,))
+
+
+def _configures(family: _Family, texts_read: frozenset[str], path: str) -> bool:
+    """Tell whether the content of a file that is no source of a family says what the family's imports mean."""
+    return path.rpartition("/")[2] in family.rules.config_names or path in texts_read
 
 
 def _to_link(one: _File) -> FileToLink:
