@@ -66,20 +66,17 @@ def find_repository(start: Path) -> Repository:
     """
     if not start.is_dir():
         raise CodePlaneError("NOT_A_REPOSITORY", f"{start} is not a directory.")
-    result = run_git(
-        start, "rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-dir", "--git-common-dir"
-    )
-    if result.returncode != 0:
-        raise _discovery_error(start, result.stderr_text)
-    # Directory names need not be UTF-8, and stdout_text would show such bytes as escapes.
-    is_bare, git_dir, common_dir = os.fsdecode(result.stdout).split("\n")[:3]
-    if is_bare == "true":
+    questions = ("--is-bare-repository", "--git-dir", "--git-common-dir", "--show-toplevel")
+    result = run_git(start, "rev-parse", "--path-format=absolute", *questions)
+    # What was answered before a failure stands in the output. Directory names need not be UTF-8, and stdout_text would
+    # show such bytes as escapes.
+    answers = os.fsdecode(result.stdout).removesuffix("\n").split("\n")
+    if answers[0] == "true":
         raise CodePlaneError("BARE_REPOSITORY", f"{start} is a bare repository: it has no working tree.")
-    top = run_git(start, "rev-parse", "--path-format=absolute", "--show-toplevel")
-    if top.returncode != 0:
-        raise _discovery_error(start, top.stderr_text)
-    root = Path(os.fsdecode(top.stdout).removesuffix("\n"))
-    return Repository(root.resolve(), Path(git_dir).resolve(), Path(common_dir).resolve())
+    if result.returncode != 0 or len(answers) != len(questions):
+        raise _discovery_error(start, result.stderr_text)
+    git_dir, common_dir, root = (Path(answer).resolve() for answer in answers[1:])
+    return Repository(root, git_dir, common_dir)
 
 
 def _discovery_error(start: Path, complaint: str) -> CodePlaneError:

@@ -161,11 +161,11 @@ class IndexedText(NamedTuple):
 
 
 class StoredState(NamedTuple):
-    """What the database holds of one epoch: the files, the texts that some file holds, the used size of the pack."""
+    """What the database holds of one epoch: the files, the rows of texts that some file holds, the size of the pack."""
 
     epoch: int
     files: dict[str, IndexedFile]
-    texts: dict[int, IndexedText]
+    text_rows: Sequence[tuple[Any, ...]]
     pack_size: int
 
 
@@ -300,7 +300,7 @@ class IndexStore:
     def text_by_hash(self, connection: sqlite3.Connection, sha256: str) -> IndexedText | None:
         """Return a text by its raw hash, also one that no file holds any more."""
         row = connection.execute(f"{_SELECT_TEXTS} WHERE sha256 = ?", (sha256,)).fetchone()
-        return _text(row) if row else None
+        return text_from(row) if row else None
 
     def close(self) -> None:
         """Close the database."""
@@ -337,7 +337,7 @@ def stored_state(connection: sqlite3.Connection) -> StoredState:
     return StoredState(
         int(values.get("epoch", 0)),
         {row[1]: _file(row) for row in _rows(connection, _SELECT_FILES)},
-        {row[0]: _text(row) for row in _rows(connection, held)},
+        list(_rows(connection, held)),
         int(values.get("pack_size", 0)),
     )
 
@@ -348,10 +348,10 @@ def stored_files(connection: sqlite3.Connection, paths: Iterable[str]) -> dict[s
     return {row[1]: _file(row) for row in found if row is not None}
 
 
-def stored_texts(connection: sqlite3.Connection, text_ids: Iterable[int]) -> dict[int, IndexedText]:
-    """Return some texts by id."""
+def stored_texts(connection: sqlite3.Connection, text_ids: Iterable[int | None]) -> list[tuple[Any, ...]]:
+    """Return the rows of some texts."""
     found = (connection.execute(f"{_SELECT_TEXTS} WHERE text_id = ?", (text_id,)).fetchone() for text_id in text_ids)
-    return {row[0]: _text(row) for row in found if row is not None}
+    return [tuple(row) for row in found if row is not None]
 
 
 def _rows(connection: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
@@ -362,8 +362,11 @@ def _rows(connection: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...
 
 
 def _file(row: Sequence[Any]) -> IndexedFile:
-    return IndexedFile(row[0], row[1], FileStamp(row[2], row[3], row[4], row[5]), *row[6:])
+    # Naming the fields would take twice as long.
+    new = tuple.__new__
+    return new(IndexedFile, (row[0], row[1], new(FileStamp, row[2:6]), *row[6:]))
 
 
-def _text(row: Sequence[Any]) -> IndexedText:
+def text_from(row: Sequence[Any]) -> IndexedText:
+    """Return a text from its row."""
     return IndexedText(row[0], row[1], row[2], Extent(row[3], row[4]), row[5])

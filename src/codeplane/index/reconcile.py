@@ -7,10 +7,11 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import fields, get_logger
@@ -26,6 +27,7 @@ from codeplane.index.index_store import (
     stored_files,
     stored_state,
     stored_texts,
+    text_from,
     write_meta,
 )
 from codeplane.index.lexical_index import LexicalDocument, LexicalIndex, LexicalUpdate
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from codeplane.index.update import Progress, UpdateResult
 
 _log = get_logger(__name__)
+# So many rows of texts that no file holds any more may be kept before they are read anew.
+_SPARE_ROWS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +64,37 @@ class ReconcileReport:
         return not (self.added or self.changed or self.removed)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexState:
     """A consistent view: the files and texts of one epoch, and what is left out of it.
 
     `stamps` are those of the files; `racy` are the files that may have been written again after they were read.
+    `order_before` is an order to take over when it is that of the same files. What only some questions need is made
+    when it is first asked for, because every start makes a state.
     """
 
     epoch: int
     files: dict[str, IndexedFile]
-    texts: dict[int, IndexedText]
+    text_rows: Sequence[tuple[Any, ...]]
     left_out: tuple[LeftOut, ...]
     pack: TextPack
     pack_size: int
-    in_order: tuple[IndexedFile, ...]
     stamps: dict[str, FileStamp]
     racy: frozenset[str]
+    order_before: tuple[IndexedFile, ...] = ()
+
+    @cached_property
+    def texts(self) -> dict[int, IndexedText]:
+        """Return the texts that files hold, by id."""
+        return {row[0]: text_from(row) for row in self.text_rows}
+
+    @cached_property
+    def in_order(self) -> tuple[IndexedFile, ...]:
+        """Return the files in the order in which answers show them."""
+        files = self.files
+        if len(self.order_before) == len(files) and all(one.path in files for one in self.order_before):
+            return tuple(files[one.path] for one in self.order_before)
+        return tuple(sorted(files.values(), key=_rank))
 
     @property
     def published(self) -> tuple[int, str]:
@@ -145,13 +164,12 @@ class Reconciler:
         connection: sqlite3.Connection, before: IndexState, suspects: list[str], result: "UpdateResult"
     ) -> StoredState:
         """Return files and texts as they are now; after a change of content only written rows are read."""
-        if result.added or result.removed or result.reaches_others:
+        is_long = len(before.text_rows) > 2 * len(before.files) + _SPARE_ROWS
+        if result.added or result.removed or result.reaches_others or is_long:
             return stored_state(connection)
         fresh = stored_files(connection, suspects)
-        texts = dict(before.texts)
-        wanted = [one.text_id for one in fresh.values() if one.text_id is not None and one.text_id not in texts]
-        texts.update(stored_texts(connection, wanted))
-        return StoredState(result.epoch, {**before.files, **fresh}, texts, 0)
+        rows = [*before.text_rows, *stored_texts(connection, (one.text_id for one in fresh.values()))]
+        return StoredState(result.epoch, {**before.files, **fresh}, rows, 0)
 
     def _finish_ranked(
         self, connection: sqlite3.Connection, ranked: LexicalUpdate, result: "UpdateResult", pack_size: int
@@ -263,7 +281,7 @@ class Reconciler:
         state = self.state
         if state is None or state.pack_size < self._compact_above:
             return
-        used = sum(one.extent.length for one in state.texts.values())
+        used = sum(one.stamp.size for one in state.files.values() if one.text_id is not None)
         if is_worthwhile(used, state.pack_size):
             compact(self.store)
             self.state = self._state_of(self.store.load(), Sweep(left_out=list(state.left_out)), state)
@@ -272,22 +290,18 @@ class Reconciler:
         self._compact_above = 2 * used + SPARE_BYTES
 
     def _state_of(self, stored: StoredState, found: Sweep, before: IndexState | None) -> IndexState:
-        """Return a state; where a state with the same files is given, its order is taken over."""
+        """Return a state; where one is given that it follows, its order is taken over."""
         files = stored.files
-        if before is not None and before.files.keys() == files.keys():
-            in_order = tuple(files[one.path] for one in before.in_order)
-        else:
-            in_order = tuple(sorted(files.values(), key=_rank))
         return IndexState(
             epoch=stored.epoch,
             files=files,
-            texts=stored.texts,
+            text_rows=stored.text_rows,
             left_out=tuple(found.left_out),
             pack=self.store.pack,
             pack_size=stored.pack_size,
-            in_order=in_order,
             stamps={path: one.stamp for path, one in files.items()},
             racy=frozenset(path for path, one in files.items() if one.stamp.is_racy(one.checked_ns)),
+            order_before=before.in_order if before is not None and "in_order" in before.__dict__ else (),
         )
 
     def _take_over_decisions(self, stored: StoredState) -> None:
