@@ -1,27 +1,10 @@
 """What names mean across Python files: each case is a small repository and questions about places in it."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from codeplane.index.facts.file_view import FileView
-from codeplane.index.facts.reader import FactReader, line_and_column
-from codeplane.index.linking.update import Tier
-from codeplane.index.reference_search import evidence_words
-from support.doors import open_test_workspace
-from support.repositories import make_repository
-
-
-@dataclass(frozen=True)
-class Case:
-    """`asked` has lines `path:line name[#nth] -> path:line TIER`, or `-> -` where nothing may be said."""
-
-    title: str
-    files: dict[str, str]
-    asked: str
-    proof: dict[str, list[str]] = field(default_factory=dict)
-
+from index.linking_cases import Case, check
 
 PKG = {"pyproject.toml": "[project]\nname = 'p'\n", "p/__init__.py": ""}
 CASES = (
@@ -266,6 +249,46 @@ CASES = (
         "m.py:3 x -> -\nm.py:4 x -> -",
     ),
     Case(
+        "members of a parameter by its declared type",
+        {
+            **PKG,
+            "p/a.py": "class A:\n    def f(self): pass\n    x = 1\n",
+            "m.py": "import p.a\nfrom p.a import A\ndef g(a: A, b: p.a.A = None, c: A | None = None, *d: A):\n"
+            "    a.f()\n    b.f()\n    c.x\n    d.x\n",
+        },
+        "m.py:4 f -> p/a.py:2 STRONG\nm.py:5 f -> p/a.py:2 STRONG\nm.py:6 x -> p/a.py:3 STRONG\nm.py:7 x -> -",
+    ),
+    Case(
+        "a container is not what it holds",
+        {
+            **PKG,
+            "p/a.py": "class A:\n    x = 1\n",
+            "m.py": "from p.a import A\ndef g(a: list[A], b: type[A], c: Optional[A], d: A | int, e: 'A'):\n"
+            "    a.x\n    b.x\n    c.x\n    d.x\n    e.x\nh = lambda i: A and i.x\n",
+        },
+        "m.py:3 x -> -\nm.py:4 x -> -\nm.py:5 x -> p/a.py:2 STRONG\nm.py:6 x -> -\nm.py:7 x -> -\nm.py:8 x -> -",
+    ),
+    Case(
+        "a parameter that is assigned or asked for its class is open",
+        {
+            **PKG,
+            "p/a.py": "class A:\n    x = 1\nclass B(A):\n    x = 2\n",
+            "m.py": "from p.a import A, B\ndef g(a: A):\n    a = B()\n    a.x\ndef h(a: A):\n"
+            "    if isinstance(a, B):\n        a.x\n",
+        },
+        "m.py:4 x -> -\nm.py:7 x -> -",
+    ),
+    Case(
+        "members of attributes by their declared types",
+        {
+            **PKG,
+            "p/a.py": "class A:\n    def f(self): pass\n",
+            "m.py": "from p.a import A\nclass B:\n    a: A\n    def __init__(self, c):\n        self.c: A = c\n"
+            "    def g(self):\n        self.a.f()\n        self.c.f()\n",
+        },
+        "m.py:7 f -> p/a.py:2 STRONG\nm.py:8 f -> p/a.py:2 STRONG",
+    ),
+    Case(
         "a member also set by a literal name is open",
         {"m.py": "class A:\n x = 1\n y = 2\n def m(self):\n  setattr(self, 'x', 2)\n  self.x; self.y\n"},
         "m.py:6 x -> -\nm.py:6 y -> m.py:3 PROVEN",
@@ -342,38 +365,4 @@ CASES = (
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 def test_names_mean_what_the_case_says(case: Case, tmp_path: Path) -> None:
-    root = make_repository(tmp_path / "repo", dict(case.files))
-    with open_test_workspace(root) as workspace:
-        workspace.index.refresh()
-        with workspace.index.facts() as reader:
-            for line in case.asked.splitlines():
-                question, _, expected = line.partition(" -> ")
-                answer, proof = meaning(reader, question)
-                assert f"{question} -> {answer}" == f"{question} -> {expected}"
-                if question in case.proof:
-                    assert proof == case.proof[question]
-
-
-def meaning(reader: FactReader, question: str) -> tuple[str, list[str]]:
-    """Return what the index says about a place, `-` for nothing sure, and the chain that proves it."""
-    place, _, label = question.rpartition(" ")
-    path, _, wanted_line = place.rpartition(":")
-    name, _, nth = label.partition("#")
-    file = reader.file_at(path)
-    assert file is not None
-    view = FileView(reader, file)
-    found = [
-        position
-        for position, start in enumerate(view.columns.starts)
-        if view.columns.names[view.columns.name_numbers[position]] == name
-        and line_and_column(view.text, start)[0] == int(wanted_line)
-    ]
-    position = found[int(nth or 1) - 1]
-    tier, target = view.meaning(position)
-    if tier not in {Tier.PROVEN, Tier.STRONG} or target is None:
-        return "-", []
-    holder = reader.file(target[0])
-    assert holder is not None
-    line = reader.outline(holder.facts_id or 0).lines[target[1]][1]
-    linked = view.target(position)
-    return f"{holder.path}:{line} {tier.name}", evidence_words(reader, linked.chain) if linked else []
+    check(case, tmp_path)

@@ -23,7 +23,7 @@ _BY_SUFFIX = MappingProxyType(
 _BY_NAME = MappingProxyType(
     {
         "dockerfile": "dockerfile", "containerfile": "dockerfile", "makefile": "make", "gnumakefile": "make",
-        "cmakelists.txt": "cmake", "gemfile": "ruby", "rakefile": "ruby", "jenkinsfile": "groovy", "go.mod": "go",
+        "cmakelists.txt": "cmake", "gemfile": "ruby", "rakefile": "ruby", "jenkinsfile": "groovy",
         "cargo.lock": "toml", ".bashrc": "shell", ".zshrc": "shell",
     }
 )  # fmt: skip

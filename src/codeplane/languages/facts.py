@@ -20,6 +20,10 @@ SUPER: Final = -4  # the bases of the enclosing class: `super().x`
 THIS: Final = -5  # an instance of the enclosing class, where the language has a word for it that is no parameter
 
 NONE: Final = -1  # no scope, no target, no bind
+# How a name is used, besides the number of arguments of a call.
+CALLED: Final = -1  # as a function, with a number of arguments that is not known
+READ: Final = -2  # as a value or as the start of a path, not called
+AS_TYPE: Final = -3  # as a type
 STAR: Final = "*"  # the imported name of an import of everything
 
 
@@ -108,10 +112,11 @@ class Definition(NamedTuple):
 
     `scope` is where the name is bound (for a member: the body of its class), `body_scope` the scope it opens.
     `lexical_path` is the dotted nesting, such as `Class.method`. `signature` is the text of parameters, return type
-    and bases with white space folded. `owner` names the type of a member that stands outside of the type's body
-    (a Go method, a Rust impl item). `bases` are the starts of the references that name the base types, NONE for a base
-    that is no chain of names. A variable may say what it is an instance of: `instance_of` is a definition of this file
-    (`self`), `type_ref` the start of the reference that names its declared type.
+    and bases with white space folded. `owner` is the lexical path of the type of a member that stands outside of the
+    type's body (a Go method, a Rust impl item). `bases` are the starts of the references that name the base types, NONE
+    for a base that is no chain of names. A variable may say what it is an instance of: `instance_of` is a definition of
+    this file (`self`), `type_ref` the start of the reference that names its declared type, or the function whose
+    result it is; the `type_ref` of a function names the type of its result.
     """
 
     kind: DefinitionKind
@@ -199,9 +204,12 @@ class FileFacts:
     """All facts of one file.
 
     References are in the order of the source, binds are sorted by scope. `package` is what the file declares itself to
-    belong to (`package a.b;`), empty where a language has no such line. `n_errors` counts the places the grammar could
-    not understand; `problem` says why there are no facts, and then there are none at all. `n_nodes`, `n_root_children`
-    and `has_content` (something besides comments and errors) tell how well the file parses; `parsing` fills them in.
+    belong to (`package a.b;`), empty where a language has no such line. `usages` says how references are used, by their
+    start: the number of arguments of a call or one of the codes above; only where a language tells methods from fields
+    by it, and only for references that others may have to be asked about. `n_errors` counts the places the grammar
+    could not understand; `problem` says why there are no facts, and then there are none at all. `n_nodes`,
+    `n_root_children` and `has_content` (something besides comments and errors) tell how well the file parses; `parsing`
+    fills them in.
     """
 
     scopes: list[Scope]
@@ -211,6 +219,7 @@ class FileFacts:
     imports: list[Import] = field(default_factory=list)
     exports: list[Export] = field(default_factory=list)
     dynamic: list[DynamicAccess] = field(default_factory=list)
+    usages: dict[int, int] = field(default_factory=dict)
     package: str = ""
     n_errors: int = 0
     problem: str = ""

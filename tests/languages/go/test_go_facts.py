@@ -1,5 +1,6 @@
 """What the facts of a Go file say beside the meaning of names."""
 
+from codeplane.languages.detect import UNKNOWN, language_of
 from codeplane.languages.facts import (
     NONE,
     STAR,
@@ -11,6 +12,10 @@ from codeplane.languages.facts import (
     ReferenceRole,
 )
 from codeplane.languages.go.extract import extract
+
+
+def test_a_file_of_module_requirements_is_no_go_file() -> None:
+    assert (language_of("a/b.go"), language_of("a/go.mod")) == ("go", UNKNOWN)
 
 
 def facts_of(source: str) -> FileFacts:
@@ -132,12 +137,23 @@ def test_types_of_plain_values_are_known() -> None:
 def test_other_types_are_not_guessed() -> None:
     for declared in ("[]T", "map[string]T", "**T", "chan T", "func() T", "[3]T", "*[]T"):
         assert type_of(f"var x {declared}\n", "x") == "", declared
-    for value in ("T(y)", "g()", "[]T{}", "*y", "-T{}", "make(T)", "new(T, 1)", "y.x", "y"):
+    for value in ("[]T{}", "*y", "-T{}", "new(T, 1)", "y.x", "y", "func() T { return t }()"):
         assert type_of(f"func f() {{ x := {value} }}\n", "f.x") == "", value
     assert type_of("func f(x ...T) {}\n", "f.x") == ""
-    assert type_of("func f() { x, z := g() }\n", "f.x") == ""
+    assert type_of("func f() { x, z := g() }\n", "f.z") == ""
     assert type_of("func f() { for _, x := range []T{} { use(x) } }\n", "f.x") == ""
     assert type_of("func f(y any) { switch x := y.(type) { case T: use(x) } }\n", "f.x") == ""
+
+
+def test_the_type_of_a_call_is_what_is_called_and_that_of_a_function_its_first_result() -> None:
+    for value in ("T(y)", "y.T()", "T()"):
+        assert type_of(f"func f() {{ x := {value} }}\n", "f.x") == "T", value
+    assert type_of("func f() { x, z := T() }\n", "f.x") == "T"
+    for result in ("T", "*T", "(T, error)", "(t *p.T, err error)", "T[int]"):
+        assert type_of(f"func f() {result} {{}}\n", "f") == "T", result
+        assert type_of(f"type I interface{{ f() {result} }}\n", "I.f") == "T", result
+    for result in ("", "[]T", "()"):
+        assert type_of(f"func f() {result} {{}}\n", "f") == "", result
 
 
 def test_signatures_are_folded() -> None:

@@ -1,7 +1,10 @@
 """What the facts of a Java file say beside the meaning of names."""
 
 from codeplane.languages.facts import (
+    AS_TYPE,
+    CALLED,
     NONE,
+    READ,
     STAR,
     Definition,
     DefinitionKind,
@@ -83,7 +86,7 @@ def test_kinds_and_paths_of_definitions() -> None:
         "E": "enum",
         "E.X": "constant",
         "R": "class",
-        "R.c": "field",
+        "R.c": "property",
         "An": "interface",
         "An.value": "method",
     }
@@ -169,10 +172,13 @@ def test_documentation_and_annotations() -> None:
     assert definition(facts, "A.n").documentation == ""
 
 
-def test_members_of_the_other_kind_are_not_meant() -> None:
-    facts = facts_of("class A { int n; int k() { return 1; } void f(A a) { a.n(); a.n++; a.k(); a.k++; } }\n")
-    uses = [(one[1], one[4] >= 0) for one in facts.references if one[1] in {"n", "k"} and one[3] == 0]
-    assert uses == [("n", False), ("n", True), ("k", True), ("k", False)]
+def test_members_say_whether_they_are_called_and_with_how_many_arguments() -> None:
+    facts = facts_of("class A { void f(A a) { a.n(1, b(/* x */)); a.n++; this.n(); A::n; q(2).n(3); a.b.C c; } }\n")
+    uses = [(one[1], facts.usages.get(one[0])) for one in facts.references if one[3] == 0 and one[1] != "a"]
+    assert uses == [
+        ("A", None), ("n", 2), ("b", 0), ("n", READ), ("n", 0), ("A", None), ("n", CALLED), ("q", 1), ("n", 1),
+        ("b", AS_TYPE), ("C", AS_TYPE),
+    ]  # fmt: skip
 
 
 def test_lookups_by_text_are_dynamic() -> None:

@@ -190,13 +190,21 @@ def test_a_variable_has_a_type_only_where_one_name_says_it(declaration: str, exp
     assert type_name(ts(f"{declaration}\n"), "x") == expected
 
 
-def test_parameters_fields_and_getters_have_types() -> None:
+def test_parameters_fields_getters_and_results_have_types() -> None:
     facts = ts(
         "class A {\n  f?: Foo\n  h = new Foo()\n  constructor(private p: Foo, q?: Foo, ...r: Foo) {}\n"
         "  get g(): Foo { return this.f! }\n  m(): Foo {}\n}\n"
     )
     paths = ["A.f", "A.h", "A.p", "A.constructor.p", "A.constructor.q", "A.constructor.r", "A.g", "A.m"]
-    assert [type_name(facts, path) for path in paths] == ["Foo"] * 5 + ["", "Foo", ""]
+    assert [type_name(facts, path) for path in paths] == ["Foo"] * 5 + ["", "Foo", "Foo"]
+
+
+def test_a_constant_has_the_function_whose_result_it_is_and_overloads_have_no_result() -> None:
+    facts = ts("const a = f()\nconst b = c.d()\nlet e = f()\nconst g = await f()\nconst h = f()()\nconst i = f?.()\n")
+    assert [type_name(facts, path) for path in "abeghi"] == ["f", "d", "", "", "", "f"]
+    facts = ts("function f(a: 1): Foo\nfunction f(a: 2): Bar\nfunction f(a: any): Foo {}\nconst g = (): Foo => 1\n")
+    assert [type_name(facts, path) for path in "fg"] == ["", "Foo"]
+    assert type_name(js("const a = f()\n"), "a") == ""
 
 
 def test_javascript_variables_have_a_type_unless_assigned_again() -> None:

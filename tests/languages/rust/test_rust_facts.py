@@ -1,7 +1,9 @@
 """What the facts of a Rust file say beside the meaning of names."""
 
 from codeplane.languages.facts import (
+    CALLED,
     NONE,
+    READ,
     STAR,
     BindTarget,
     Certainty,
@@ -204,10 +206,19 @@ def test_types_of_struct_literals_are_known() -> None:
 def test_other_types_are_not_guessed() -> None:
     for declared in ("[T]", "(T, U)", "fn(T)", "*const T", "impl Fn(T)", "u8"):
         assert type_of(f"fn f(x: {declared}) {{}}\n", "f.x") == "", declared
-    for value in ("T::new()", "T(1)", "g()", "vec![T]", "*y", "y", "y.z"):
+    for value in ("vec![T]", "*y", "y", "y.z", "y()()", "y()?", "y().await"):
         assert type_of(f"fn f() {{ let x = {value}; }}\n", "f.x") == "", value
     assert type_of("fn f((x, y): T) {}\n", "f.x") == ""
     assert type_of("fn f() { let Some(x): T = y; }\n", "f.x") == ""
+
+
+def test_the_type_of_a_call_is_what_is_called_and_that_of_a_function_its_result() -> None:
+    for value in ("T(1)", "a::T()", "y.T()", "A::<B>::T()", "T::<B>()", "&T()"):
+        assert type_of(f"fn f() {{ let x = {value}; }}\n", "f.x") == "T", value
+    for result in ("T", "&T", "a::T", "T<B>", "impl T", "&mut dyn T"):
+        assert type_of(f"fn f() -> {result} {{}}\n", "f") == "T", result
+    assert type_of("async fn f() -> T {}\n", "f") == ""
+    assert type_of("fn f() -> [T] {}\n", "f") == ""
 
 
 def test_signatures_are_folded() -> None:
@@ -256,10 +267,14 @@ def test_names_in_a_walled_module_are_not_looked_for_in_globs_of_the_file() -> N
     assert second == NONE
 
 
-def test_a_call_of_a_name_that_is_only_a_field_here_is_of_something_else() -> None:
-    source = "struct S { n: i32, k: i32 }\nimpl S { fn k(&self) -> i32 { self.n() + self.n + self.k() } }\n"
-    receivers = [one[4] for one in facts_of(source).references if one[1] in {"n", "k"} and one[3] == 0]
-    assert [receiver >= 0 for receiver in receivers] == [False, True, True]
+def test_members_say_whether_they_are_called() -> None:
+    source = (
+        "struct S { n: i32 }\n"
+        "fn f(s: S) { s.n(); s.n::<i32>(); s.n; (s.n)(); S { n: 1 }; S::n(); let S { n: k } = s; }\n"
+    )
+    facts = facts_of(source)
+    uses = [facts.usages.get(one[0]) for one in facts.references if one[1] == "n" and one[3] == 0]
+    assert uses == [CALLED, CALLED, READ, READ, READ, None, READ]
 
 
 def test_raw_names_are_names_as_written() -> None:

@@ -1,11 +1,14 @@
 """Every reference, bind and scope of a file, one array per field."""
 
+import sqlite3
 import zlib
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
+
+from codeplane.index.facts.outline_storage import reading_own_bytes
 
 _LEVEL: Final = 4
 _WIDE: Final = 0xFFFF
@@ -81,8 +84,16 @@ def encode_columns(columns: Columns) -> bytes:
 
 
 def decode_columns(blob: bytes) -> Columns:
-    """Return the arrays from their bytes."""
-    data = zlib.decompress(blob)
+    """Return the arrays from their bytes.
+
+    Raises:
+        CodePlaneError: INDEX_CORRUPT when they are none.
+    """
+    with reading_own_bytes():
+        return _decoded(zlib.decompress(blob))
+
+
+def _decoded(data: bytes) -> Columns:
     head = array("I", data[: 4 * (1 + 2 * _N_ARRAYS)])
     position = len(head) * 4
     names = data[position : position + head[0]].decode("utf-8", "surrogatepass").split("\n")
@@ -93,6 +104,12 @@ def decode_columns(blob: bytes) -> Columns:
         arrays.append(array(_CODES[width], data[position : position + width * length]))
         position += width * length
     return Columns(names, list(accumulate(arrays[0])), *arrays[1:])
+
+
+def names_of(connection: sqlite3.Connection, facts_id: int | None) -> str:
+    """Return the identifiers of some stored facts with blanks between, empty when there are no such facts."""
+    row = connection.execute("SELECT columns FROM facts WHERE facts_id = ?", (facts_id,)).fetchone()
+    return " ".join(decode_columns(row[0]).names) if row is not None else ""
 
 
 _CODES: Final = {1: "B", 2: "H", 4: "I"}

@@ -19,6 +19,7 @@ from codeplane.languages.facts import (
     Certainty,
     DefinitionKind,
     FileFacts,
+    Import,
     Reference,
 )
 
@@ -103,16 +104,17 @@ def _visible_first(facts: FileFacts) -> tuple[int, list[int]]:
 class _Program:
     """Collects the expressions of a file while going over its references.
 
-    Invariant: equal expressions have one number.
+    Invariant: equal expressions that are used alike have one number.
     """
 
     def __init__(self, facts: FileFacts, classes: list[int], targets: list[int]) -> None:
         self._facts = facts
         self._classes = classes
         self.targets = targets
-        self._numbers: dict[Expression, int] = {}
+        self._numbers: dict[tuple[int | str, ...], int] = {}
         self.expressions: list[Expression] = []
         self.uses: list[int] = []
+        self.usages: dict[int, int] = {}
         hidden = _names_that_stars_may_hide(facts, targets)
         # What a name bound so means; a definition becomes an expression only when something is asked of it.
         self._bind_expressions: list[Expression | None] = [
@@ -133,37 +135,52 @@ class _Program:
             self.uses.append(0)
         return number
 
+    def number_at(self, expression: Expression, start: int) -> int:
+        """Return the number of an expression as the reference at a place uses it."""
+        usage = self._facts.usages.get(start)
+        if usage is None:
+            return self.number_of(expression)
+        key = (*expression, usage)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.expressions)
+            self.expressions.append(expression)
+            self.uses.append(0)
+            self.usages[number] = usage
+        return number
+
     def expression_at(self, start: int) -> int:
         """Return the expression of the reference at a place, NONE when it is none that can be followed."""
         references = self._facts.references
-        names: list[str] = []
+        names: list[tuple[str, int]] = []
         while True:
             position = bisect_left(references, start, key=_start_of_reference)
             if position >= len(references) or references[position][0] != start:
                 return NONE
-            _, name, scope, _, receiver, bind = references[position]
+            _, name, _, _, receiver, _ = references[position]
             if receiver < 0:
                 break
-            names.append(name)
+            names.append((name, start))
             start = receiver
-        number = self._first_of_chain(name, scope, receiver, bind)
-        for member in reversed(names):
+        number = self._first_of_chain(references[position])
+        for member, place in reversed(names):
             if number == NONE:
                 return NONE
-            number = self.number_of((Op.MEMBER, number, member))
+            number = self.number_at((_MEMBER, number, member), place)
         return number
 
-    def _first_of_chain(self, name: str, scope: int, receiver: int, bind: int) -> int:
+    def _first_of_chain(self, reference: Reference) -> int:
+        start, name, scope, _, receiver, bind = reference
         if receiver == NO_RECEIVER:
             if bind < 0:
-                return self.number_of((Op.FREE, self._classes[scope], name))
+                return self.number_at((Op.FREE, self._classes[scope], name), start)
             expression = self._bind_expressions[bind]
-            return NONE if expression is None else self.number_of(expression)
+            return NONE if expression is None else self.number_at(expression, start)
         if receiver in _CODES or self._classes[scope] == NONE:
             return NONE
-        return self.number_of((Op.SUPER if receiver == SUPER else Op.THIS, self._classes[scope], name))
+        return self.number_at((Op.SUPER if receiver == SUPER else Op.THIS, self._classes[scope], name), start)
 
-    def columns(self) -> Columns:
+    def columns(self) -> Columns:  # noqa: C901, PLR0912 - one loop over every identifier, where calls would cost
         """Go over all references once; this runs for every identifier of a repository.
 
         The reference before a dot is nearly always the one just seen, so that only it is remembered.
@@ -179,11 +196,15 @@ class _Program:
         add_name, add_link, name_number = name_numbers.append, links.append, names.setdefault
         last_start = last_bind = NONE
         last_link = LOCAL
-        for start, name, scope, _role, receiver, bind in facts.references:
+        usages = facts.usages
+        for reference in facts.references:
+            start, name, _scope, _role, receiver, bind = reference
             add_name(name_number(name, len(names)))
             if receiver == NO_RECEIVER and bind >= 0:
                 known = bind_links[bind]
-                if known is None:
+                if known != LOCAL and start in usages:
+                    known = FIRST_EXPRESSION + self._first_of_chain(reference)
+                elif known is None:
                     expression = bind_expressions[bind]
                     known = FIRST_EXPRESSION + number_of(expression) if expression is not None else LOCAL
                     bind_links[bind] = known
@@ -197,11 +218,16 @@ class _Program:
                     base = number_of(expression)
                 else:
                     base = NONE
-                link = OF_EXPRESSION if base == NONE else FIRST_EXPRESSION + number_of((_MEMBER, base, name))
+                if base == NONE:
+                    link = OF_EXPRESSION
+                elif usages:
+                    link = FIRST_EXPRESSION + self.number_at((_MEMBER, base, name), start)
+                else:
+                    link = FIRST_EXPRESSION + number_of((_MEMBER, base, name))
             elif receiver in _CODES:
                 link = _CODES[receiver]
             else:
-                number = self._first_of_chain(name, scope, receiver, bind)
+                number = self._first_of_chain(reference)
                 link = OF_EXPRESSION if number == NONE else FIRST_EXPRESSION + number
             if link >= FIRST_EXPRESSION:
                 uses[link - FIRST_EXPRESSION] += 1
@@ -242,7 +268,7 @@ class _Program:
 
 def _names_that_stars_may_hide(facts: FileFacts, targets: list[int]) -> frozenset[str]:
     """Return the names of the file's own scope that are in doubt only because everything is imported after them."""
-    last_star = max((one.start for one in facts.imports if one.imported_name == STAR and one.scope == 0), default=NONE)
+    last_star = max((one.start for one in facts.imports if _hides_names(one)), default=NONE)
     if last_star == NONE:
         return frozenset()
     found: dict[str, int] = {}
@@ -251,6 +277,11 @@ def _names_that_stars_may_hide(facts: FileFacts, targets: list[int]) -> frozense
             break
         found[one.name] = NONE if one.name in found else _start_of_target(facts, one.target_kind, target)
     return frozenset(name for name, start in found.items() if NONE < start < last_star)
+
+
+def _hides_names(one: Import) -> bool:
+    """Say whether an import gives names anew that stand above it, as only Python's do."""
+    return one.imported_name == STAR and one.scope == 0 and one.kind.startswith("python")
 
 
 def _start_of_target(facts: FileFacts, kind: BindTarget, target: int) -> int:
@@ -280,9 +311,7 @@ def _classes_around(facts: FileFacts) -> list[int]:
 
 def _owners(facts: FileFacts) -> dict[int, int]:
     """Return for the body of each member that stands outside of its type that type, where this file defines it."""
-    types = {
-        one.name: number for number, one in enumerate(facts.definitions) if one.kind in CLASS_LIKE and one.scope == 0
-    }
+    types = {one.lexical_path: number for number, one in enumerate(facts.definitions) if one.kind in CLASS_LIKE}
     return {
         one.body_scope: types[one.owner]
         for one in facts.definitions
@@ -333,6 +362,7 @@ def _outline(facts: FileFacts, source: bytes, program: _Program, n_visible: int)
         base_expressions=bases,
         type_expressions=types,
         dynamic_members=_dynamic_members(facts),
+        usages=program.usages,
         stars=[number for number, one in enumerate(facts.imports) if one.imported_name == STAR],
         package=facts.package,
         quality=(facts.n_nodes, facts.n_errors, facts.has_content, facts.n_root_children),
@@ -395,8 +425,11 @@ def _dynamic_members(facts: FileFacts) -> dict[int, list[str]]:
 def _link_hash(outline: Outline) -> bytes:
     """Return a hash of everything that other files' links can depend on; positions are not among it."""
     visible = (
-        [(row[0], row[1], row[2], row[8], row[11], row[13]) for row in outline.definition_rows[: outline.n_visible]],
-        [(number, *row[1:5]) for number, row in enumerate(outline.import_rows) if row[0] == 0],
+        [
+            (row[0], row[1], row[2], row[8], row[9], row[11], row[13])
+            for row in outline.definition_rows[: outline.n_visible]
+        ],
+        [(number, *row[1:5], row[8]) for number, row in enumerate(outline.import_rows) if row[0] == 0],
         outline.export_rows,
         outline.file_binds,
         outline.members,

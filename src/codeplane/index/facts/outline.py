@@ -4,9 +4,7 @@ An expression says what a name or a chain of names is, in terms of this file: a 
 nowhere, a member of another expression. Linking decides what each expression means; references only point to them.
 """
 
-import marshal
-import zlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
@@ -20,8 +18,7 @@ from codeplane.languages.facts import (
     Import,
 )
 
-FORMAT: Final = 4
-_LEVEL: Final = 1
+FORMAT: Final = 6
 
 
 class Op(IntEnum):
@@ -47,7 +44,8 @@ class Outline:
     Rows are plain tuples in the order of the types they become, because linking reads hundreds of thousands of them.
     `file_binds` gives for each name of the file's own scope what it is bound to: target kind, target, certainty.
     `members` gives for each class-like definition its members by name; a name defined several times has several.
-    `owned` gives members that stand outside of their type, by the type's name. `base_expressions` gives for each
+    `owned` gives members that stand outside of their type, by the type's lexical path. `usages` says how expressions
+    are used, where their language tells methods from fields by it. `base_expressions` gives for each
     class-like definition its bases, NONE for one that is no chain of names. `type_expressions` gives the declared type
     of variables. `dynamic_members` names members that are also assigned dynamically.
     `stars` are the numbers of the imports of everything. `expression_uses` counts the references of each expression.
@@ -71,6 +69,7 @@ class Outline:
     base_expressions: dict[int, list[int]]
     type_expressions: dict[int, int]
     dynamic_members: dict[int, list[str]]
+    usages: dict[int, int]
     stars: list[int]
     package: str
     quality: tuple[int, int, bool, int]
@@ -94,16 +93,3 @@ class Outline:
     def dynamic_access(self, number: int) -> DynamicAccess:
         """Return a dynamic access."""
         return DynamicAccess(*self.dynamic_rows[number])
-
-
-def encode_outline(outline: Outline) -> bytes:
-    """Return an outline as bytes; zlib's checksum guards what `marshal` is given to read."""
-    return zlib.compress(marshal.dumps(tuple(getattr(outline, name) for name in _FIELDS)), _LEVEL)
-
-
-def decode_outline(blob: bytes) -> Outline:
-    """Return an outline from its bytes."""
-    return Outline(*marshal.loads(zlib.decompress(blob)))  # noqa: S302 - our own bytes, checked by zlib
-
-
-_FIELDS: Final = tuple(field.name for field in fields(Outline))

@@ -6,16 +6,17 @@ Written row by row they took more room than the text they describe.
 import marshal
 import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from itertools import accumulate
 from operator import add, sub
 from typing import Any, Final
 
+from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.outline import Outline
 from codeplane.languages.facts import Definition
 
-STORAGE: Final = 1
 _LEVEL: Final = 4
 _START: Final = Definition._fields.index("start")
 _END: Final = Definition._fields.index("end")
@@ -58,8 +59,25 @@ def encode_outline(outline: Outline) -> bytes:
 
 
 def decode_outline(blob: bytes) -> Outline:
-    """Return an outline from its bytes."""
-    stored = marshal.loads(zlib.decompress(blob))  # noqa: S302 - our own bytes, checked by zlib
+    """Return an outline from its bytes.
+
+    Raises:
+        CodePlaneError: INDEX_CORRUPT when they are no outline.
+    """
+    with reading_own_bytes():
+        return _decoded(marshal.loads(zlib.decompress(blob)))  # noqa: S302 - our own bytes, checked by zlib
+
+
+@contextmanager
+def reading_own_bytes() -> Iterator[None]:
+    """Tell bytes that are not what they should be as a damaged index, which is then built again."""
+    try:
+        yield
+    except (zlib.error, ValueError, EOFError, TypeError, IndexError) as error:
+        raise CodePlaneError("INDEX_CORRUPT", f"Stored facts cannot be read: {error}") from error
+
+
+def _decoded(stored: Any) -> Outline:
     definitions = [_values(one) for one in stored[0]]
     if definitions:
         starts = definitions[_START] = list(accumulate(definitions[_START]))

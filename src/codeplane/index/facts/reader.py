@@ -67,6 +67,8 @@ class FactReader:
         self._cache = cache
         self._files: dict[int, FactFile | None] = {}
         self.epoch = int(self._meta("epoch") or 0)
+        # Numbers are given again by an index that is built anew or compacted; both draw another name for the pack.
+        self._generation = self._meta("pack") or ""
         # By the name that this state of the database gives: another process may have written a new one.
         self._pack = TextPack(store.directory / (self._meta("pack") or ""))
 
@@ -94,11 +96,15 @@ class FactReader:
 
     def outline(self, facts_id: int) -> Outline:
         """Return the outline of some facts."""
-        return self._cache.get("outline", facts_id, lambda: decode_outline(self._blob("outline", facts_id)))
+        return self._cache.get(
+            f"outline {self._generation}", facts_id, lambda: decode_outline(self._blob("outline", facts_id))
+        )
 
     def columns(self, facts_id: int) -> Columns:
         """Return the columns of some facts."""
-        return self._cache.get("columns", facts_id, lambda: decode_columns(self._blob("columns", facts_id)))
+        return self._cache.get(
+            f"columns {self._generation}", facts_id, lambda: decode_columns(self._blob("columns", facts_id))
+        )
 
     def _blob(self, name: str, facts_id: int) -> bytes:
         row = self.connection.execute(
@@ -137,6 +143,11 @@ def reading(store: IndexStore, cache: FactCache) -> Iterator[FactReader]:
         connection.execute("BEGIN")
         try:
             yield FactReader(connection, store, cache)
+        except CodePlaneError as error:
+            if error.code == "INDEX_CORRUPT":
+                # The next question finds it built again.
+                store.distrust(error.message)
+            raise
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

@@ -2,19 +2,25 @@
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from codeplane.index.facts.compiling import CLASS_LIKE
 from codeplane.index.facts.outline import Op, Outline
+from codeplane.index.linking.stored_links import Chain, Step
 from codeplane.index.linking.unit import LinkUnit
-from codeplane.languages.facts import NONE, BindTarget, Certainty, DefinitionKind
+from codeplane.languages.facts import AS_TYPE, CALLED, NONE, READ, BindTarget, Certainty, DefinitionKind
+from codeplane.languages.linking import Choice, MethodOffer, OpenType
 
 # Beyond this many steps the rest is settled first and the question asked again, so that no stack overflows.
 _MAX_DEPTH: Final = 60
 _MAX_BASES: Final = 200
+_MAX_RESULTS: Final = 30
 _KIND: Final = 0
-_NAME: Final = 1
+_PATH: Final = 2
+_SIGNATURE: Final = 8
 _INSTANCE_OF: Final = 13
+_IMPORT_KIND: Final = 4
+_IS_CONDITIONAL: Final = 8
 _CLASS_LIKE: Final = frozenset(int(kind) for kind in CLASS_LIKE)
 _HOLDS_VALUE: Final = frozenset(
     int(kind)
@@ -26,29 +32,34 @@ _HOLDS_VALUE: Final = frozenset(
         DefinitionKind.PROPERTY,
     )
 )
+_IS_CALLED: Final = frozenset((int(DefinitionKind.FUNCTION), int(DefinitionKind.METHOD)))
 _PROPERTY: Final = int(DefinitionKind.PROPERTY)
 _TYPE: Final = int(DefinitionKind.TYPE)
 _CLASS: Final = int(DefinitionKind.CLASS)
+_FUNCTION: Final = int(DefinitionKind.FUNCTION)
+_HAS_INSTANCES: Final = frozenset((_CLASS, _FUNCTION))
+_OF_INSTANCES: Final = frozenset(
+    int(kind) for kind in (DefinitionKind.METHOD, DefinitionKind.PROPERTY, DefinitionKind.FIELD)
+)
+_OPEN_TO_PARAMETERS: Final = _IS_CALLED | {
+    int(kind) for kind in (DefinitionKind.FIELD, DefinitionKind.PROPERTY, DefinitionKind.CONSTANT)
+}
+_TRAIT: Final = int(DefinitionKind.TRAIT)
+_ENUM: Final = int(DefinitionKind.ENUM)
+_FIELD: Final = int(DefinitionKind.FIELD)
+_INTERFACE: Final = int(DefinitionKind.INTERFACE)
 _DECORATORS: Final = 9
 _OWNER: Final = 11
 _STATIC: Final = "static"
 _DEFAULT: Final = "default"
 _WHOLE_MODULE: Final = frozenset({"commonjs", "export_assignment"})
+# Imports of a module that give what the module as a whole is set to.
+_LOADS_WHOLE: Final = frozenset({"js_require"})
+_STATIC_STAR: Final = "java_import_static"
+_UNDER_CONDITION: Final = "cfg"
 _CERTAIN: Final = int(Certainty.CERTAIN)
 _DEF: Final = int(BindTarget.DEF)
 _IMPORT: Final = int(BindTarget.IMPORT)
-
-
-class Step(IntEnum):
-    """A link of the chain that proves a reference; each step has a file and a number."""
-
-    IMPORT = 0  # the import of that number
-    STAR = 1  # the import of everything of that number
-    EXPORT = 2  # the explicit export of that number
-    MODULE = 3  # a name of the module that the file provides, found without an import in this place
-    MEMBER = 4  # a member of the definition of that number
-    BASE = 5  # reached through the bases of the definition of that number
-    TYPE = 6  # the declared type of the definition of that number
 
 
 class Tag(IntEnum):
@@ -61,15 +72,18 @@ class Tag(IntEnum):
 
 # What a name means: tag, file, definition; for a module its name stands in the place of the file.
 Value = tuple[int, int | str, int]
-Chain = tuple[tuple[int, int, int], ...]
 
 
 class Meaning(NamedTuple):
-    """What a name means, the chain that proves it, and the modules that were asked on the way."""
+    """What a name means, the chain that proves it, and the modules that were asked on the way.
+
+    `is_bound` says of a name of a module that something binds it there, even if what it means is not known.
+    """
 
     value: Value | None
     chain: Chain
     asked: frozenset[str]
+    is_bound: bool = False
 
 
 class Order(NamedTuple):
@@ -110,6 +124,9 @@ class Resolver:
         self._depth = 0
         self._lowest_open = _NEVER
         self._located: dict[tuple[str, str], str | None] = {}
+        self._types: dict[tuple[int, int], Meaning] = {}
+        self._types_in_question: set[tuple[int, int]] = set()
+        self._bases: dict[tuple[int, int], tuple[tuple[tuple[int, int] | None, ...], frozenset[str]]] = {}
 
     def _outline(self, file_id: int) -> Outline:
         known = self._outlines.get(file_id)
@@ -122,24 +139,29 @@ class Resolver:
         outline = self._outline(file_id)
         found: list[Meaning] = []
         add = found.append
+        usages = outline.usages
         for number, (op, operand, name) in enumerate(outline.expressions):
             if op == Op.MEMBER:
                 holder = found[operand]
                 if holder.value is None:
                     add(holder)
                     continue
-                member = self._member(holder.value, name)
+                member = self._member(holder.value, name, usages.get(number))
                 add(Meaning(member.value, holder.chain + member.chain, holder.asked | member.asked))
             elif op == Op.DEFINITION and not self._has_members(outline, operand):
                 add(_NOTHING)
             else:
                 add(self._first(file_id, outline, number))
-        return found
+        if not self._unit.rules.exports_are_explicit:
+            return found
+        return [self._as_definition(one) for one in found]
 
     @staticmethod
     def _has_members(outline: Outline, number: int) -> bool:
         row = outline.definition_rows[number]
-        if row[_KIND] in _CLASS_LIKE or row[_INSTANCE_OF] != NONE:
+        if row[_KIND] in _CLASS_LIKE or row[_KIND] == _TYPE or row[_INSTANCE_OF] != NONE:
+            return True
+        if row[_KIND] == _FUNCTION and row[_PATH] in outline.owned:
             return True
         return number in outline.type_expressions or number in outline.members
 
@@ -206,7 +228,7 @@ class Resolver:
             return Meaning(None, (), frozenset((module,)))
         self._enter(key)
         answer = self._look_into(module, name)
-        answer = Meaning(answer.value, answer.chain, answer.asked | {module})
+        answer = Meaning(answer.value, answer.chain, answer.asked | {module}, answer.is_bound)
         if self._leave(key):
             self._answers[key] = answer
         return answer
@@ -220,10 +242,10 @@ class Resolver:
             if not is_bound:
                 continue
             if found is not None and found.value != meaning.value:
-                return Meaning(None, (), asked)
+                return Meaning(None, (), asked, is_bound=True)
             found = meaning
         if found is not None:
-            return Meaning(found.value, found.chain, asked)
+            return Meaning(found.value, found.chain, asked, is_bound=True)
         submodule = self._unit.linker.submodule(module, name)
         if submodule is not None:
             return Meaning((Tag.MODULE, submodule, NONE), (), asked | {submodule})
@@ -235,15 +257,23 @@ class Resolver:
         if self._unit.rules.exports_are_explicit:
             return self._exported(file_id, outline, name)
         bound = outline.file_binds.get(name)
+        if self._unit.rules.imports_stay_in_file and (bound is None or bound[0] == _IMPORT):
+            return _NOTHING, False
         if bound is None:
             return self._from_stars(file_id, outline, name)
         kind, target, certainty = bound
-        if certainty != _CERTAIN:
-            return _NOTHING, True
-        meaning = self._target(file_id, kind, target)
-        if outline.stars:
-            return self._unless_hidden(file_id, outline, name, meaning, _start_of(outline, kind, target)), True
+        meaning = self._target(file_id, kind, target) if certainty == _CERTAIN else _NOTHING
+        if meaning.value is not None and outline.stars and self._unit.rules.last_star_wins:
+            meaning = self._unless_hidden(file_id, outline, name, meaning, _start_of(outline, kind, target))
+        elif meaning.value is not None and outline.stars and _is_conditional(outline, kind, target):
+            meaning = self._unless_alternative(file_id, outline, name, meaning)
         return meaning, True
+
+    def _unless_alternative(self, file_id: int, outline: Outline, name: str, meaning: Meaning) -> Meaning:
+        """Return a meaning unless an import of everything under another condition gives the name as well."""
+        other, is_bound = self._from_stars(file_id, outline, name, only_conditional=True)
+        is_open = is_bound and other.value != meaning.value
+        return Meaning(None if is_open else meaning.value, meaning.chain, meaning.asked | other.asked)
 
     def _unless_hidden(self, file_id: int, outline: Outline, name: str, meaning: Meaning, start: int) -> Meaning:
         """Return a meaning unless an import of everything that stands after it gives, or may give, the name anew."""
@@ -280,7 +310,7 @@ class Resolver:
             return Meaning((Tag.DEFINITION, file_id, target), (), frozenset())
         return self._import(file_id, target) if kind == _IMPORT else _NOTHING
 
-    def _from_stars(self, file_id: int, outline: Outline, name: str) -> tuple[Meaning, bool]:
+    def _from_last_star(self, file_id: int, outline: Outline, name: str) -> tuple[Meaning, bool]:
         """Return what the imports of everything give a name; the last one that has it wins.
 
         One that leads out of the repository after it could hide it, so then nothing is known.
@@ -293,14 +323,76 @@ class Resolver:
                 continue
             module = self.located(path, row[1])
             if module is None:
-                if self._unit.rules.exports_are_explicit:
-                    continue
                 return Meaning(None, (), asked), False
             meaning, is_offered = self._offered_to_stars(module, name)
             asked |= meaning.asked
             if is_offered:
                 return Meaning(meaning.value, ((Step.STAR, file_id, number), *meaning.chain), asked), True
         return Meaning(None, (), asked), False
+
+    def _from_stars(
+        self, file_id: int, outline: Outline, name: str, usage: int | None = None, *, only_conditional: bool = False
+    ) -> tuple[Meaning, bool]:
+        """Return what the imports of everything give a name, and whether any gives it; several that differ are open.
+
+        One that leads out of the repository cannot have the name as well, because then the code would be wrong; unless
+        the two are alternatives, or methods, which are all seen together.
+        """
+        if self._unit.rules.last_star_wins:
+            return self._from_last_star(file_id, outline, name)
+        asked: frozenset[str] = frozenset()
+        found: Meaning | None = None
+        is_alternative = is_other_missing = False
+        for number in outline.stars:
+            row = outline.import_rows[number]
+            if row[0] != 0 or (only_conditional and not row[_IS_CONDITIONAL]):
+                continue
+            offered = self._offered_by_star(file_id, row, name, usage)
+            if offered is None:
+                is_static = _is_call(usage) and row[_IMPORT_KIND] == _STATIC_STAR
+                is_other_missing |= bool(row[_IS_CONDITIONAL]) or is_static
+                continue
+            asked |= offered.asked
+            if not offered.is_bound:
+                continue
+            if found is not None and found.value != offered.value:
+                return Meaning(None, (), asked), True
+            found = Meaning(offered.value, ((Step.STAR, file_id, number), *offered.chain), asked)
+            is_alternative |= bool(row[_IS_CONDITIONAL]) or _is_call(usage)
+        if found is None:
+            return Meaning(None, (), asked), False
+        is_open = is_alternative and is_other_missing
+        return Meaning(None if is_open else found.value, found.chain, asked), True
+
+    def _offered_by_star(self, file_id: int, row: tuple[Any, ...], name: str, usage: int | None) -> Meaning | None:
+        """Return what one import of everything brings under a name, None when it cannot be followed."""
+        path, source = self._unit.files[file_id].path, row[1]
+        module = self.located(path, source)
+        if module is not None:
+            return self._offered_to_stars(module, name)[0]
+        separator = self._unit.rules.separator
+        if not self._unit.rules.imports_reach_into_types or separator not in source:
+            return None
+        outer, _, last = source.rpartition(separator)
+        holder = self._name_from(path, outer, last)
+        if holder.value is None or not self._is_class(holder.value):
+            return None
+        member = self._member(holder.value, name, usage)
+        asked = holder.asked | member.asked
+        if member.value is None or not self._is_brought(row, holder.value, member.value):
+            # What a type of another file has but may not bring, or an inline module binds by imports, is not known.
+            return None
+        return Meaning(member.value, (*holder.chain, *member.chain), asked, is_bound=True)
+
+    def _is_brought(self, row: tuple[Any, ...], holder: Value, member: Value) -> bool:
+        """Say whether an import of everything of a type brings a member: its types, its variants or what is static."""
+        if row[_IMPORT_KIND] == _STATIC_STAR or member[0] != Tag.DEFINITION:
+            return True
+        kind = self._outline(int(member[1])).definition_rows[member[2]][_KIND]
+        holder_kind = self._outline(int(holder[1])).definition_rows[holder[2]][_KIND]
+        if self._unit.rules.class_scope_is_visible:
+            return kind in _CLASS_LIKE
+        return kind not in _IS_CALLED if holder_kind == _ENUM else holder_kind not in {_CLASS, _TYPE}
 
     def _offered_to_stars(self, module: str, name: str) -> tuple[Meaning, bool]:
         """Return what an import of everything takes over under a name, and whether it may take it."""
@@ -312,10 +404,9 @@ class Resolver:
             if name not in listed.names and (listed.is_there or name.startswith("_")):
                 return Meaning(None, (), frozenset((module,))), False
         meaning = self.lookup(module, name)
-        is_offered = meaning.value is not None and (meaning.value[0] != Tag.MODULE or bool(meaning.chain))
-        return meaning, is_offered
+        return meaning, meaning.is_bound
 
-    def _import(self, file_id: int, number: int) -> Meaning:
+    def _import(self, file_id: int, number: int, usage: int | None = None) -> Meaning:
         """Return what an import binds."""
         row = self._outline(file_id).import_rows[number]
         source, imported_name, alias = row[1], row[2], row[3]
@@ -328,10 +419,10 @@ class Resolver:
             if module is None:
                 return _NOTHING
             return Meaning((Tag.MODULE, module, NONE), (step,), frozenset((module,)))
-        meaning = self._name_from(path, source, imported_name)
+        meaning = self._name_from(path, source, imported_name, usage)
         return Meaning(meaning.value, (step, *meaning.chain), meaning.asked)
 
-    def _name_from(self, path: str, source: str, name: str) -> Meaning:
+    def _name_from(self, path: str, source: str, name: str, usage: int | None = None) -> Meaning:
         """Return a name imported from a module, or from a type inside a module where a language allows that."""
         module = self.located(path, source)
         if module is not None:
@@ -343,58 +434,96 @@ class Resolver:
         holder = self._name_from(path, outer, last)
         if holder.value is None:
             return Meaning(None, (), holder.asked)
-        meaning = self._member(holder.value, name)
+        meaning = self._member(holder.value, name, usage)
         return Meaning(meaning.value, (*holder.chain, *meaning.chain), holder.asked | meaning.asked)
 
     def _expression(self, file_id: int, outline: Outline, number: int) -> Meaning:
         """Return the meaning of an expression; a chain of members is followed from its first name on."""
         names = []
         while outline.expressions[number][0] == Op.MEMBER:
+            usage = outline.usages.get(number)
             _, number, name = outline.expressions[number]
-            names.append(name)
+            names.append((name, usage))
         meaning = self._first(file_id, outline, number)
-        for name in reversed(names):
+        for name, usage in reversed(names):
             if meaning.value is None:
                 return Meaning(None, (), meaning.asked)
-            member = self._member(meaning.value, name)
+            member = self._member(meaning.value, name, usage)
             meaning = Meaning(member.value, meaning.chain + member.chain, meaning.asked | member.asked)
-        return meaning
+        return self._as_definition(meaning)
 
     def _first(self, file_id: int, outline: Outline, number: int) -> Meaning:
         op, operand, name = outline.expressions[number]
         if op == Op.DEFINITION:
             return Meaning((Tag.DEFINITION, file_id, operand), (), frozenset())
+        usage = outline.usages.get(number)
         if op == Op.IMPORT:
-            return self._import(file_id, operand)
+            return self._import(file_id, operand, usage)
         if op == Op.FREE:
-            return self._free_name(file_id, outline, operand, name)
+            return self._free_name(file_id, outline, number)
         if op == Op.OWN:
             meaning = self._name_in_file(file_id, name)[0]
             return Meaning(meaning.value, ((Step.MODULE, file_id, NONE), *meaning.chain), meaning.asked)
-        return self._class_member(file_id, operand, name, skip_own=op == Op.SUPER)
+        return self._class_member(file_id, operand, name, usage, skip_own=op == Op.SUPER)
 
-    def _free_name(self, file_id: int, outline: Outline, class_around: int, name: str) -> Meaning:
+    def _free_name(self, file_id: int, outline: Outline, number: int) -> Meaning:
         """Return what a name means that nothing in its file binds."""
+        _, class_around, name = outline.expressions[number]
+        usage = outline.usages.get(number)
+        rules = self._unit.rules
         asked: frozenset[str] = frozenset()
-        if class_around != NONE and self._unit.rules.class_scope_is_visible:
-            meaning = self._class_member(file_id, class_around, name)
+        if class_around != NONE and rules.class_scope_is_visible:
+            meaning = self._class_member(file_id, class_around, name, usage)
             asked |= meaning.asked
             if meaning.value is not None:
                 return meaning
+            if _is_call(usage) and self._may_inherit(file_id, class_around):
+                return Meaning(None, (), asked)
+        own = self._unit.files[file_id].modules if rules.own_module_before_stars else ()
+        others = [one for one in self._unit.linker.implicit_modules(self._unit.files[file_id].path) if one not in own]
+        meaning = self._implicit(file_id, own, name, usage)
         # What `export * from` passes on is not seen in the file itself.
-        if not self._unit.rules.exports_are_explicit:
-            meaning, is_bound = self._from_stars(file_id, outline, name)
+        if meaning.value is None and not rules.exports_are_explicit:
             asked |= meaning.asked
+            meaning, is_bound = self._from_stars(file_id, outline, name, usage)
             if is_bound:
-                return Meaning(meaning.value, meaning.chain, asked)
-        for module in self._unit.linker.implicit_modules(self._unit.files[file_id].path):
+                return Meaning(meaning.value, meaning.chain, asked | meaning.asked)
+        if meaning.value is None:
+            asked |= meaning.asked
+            meaning = self._implicit(file_id, others, name, usage)
+        return Meaning(meaning.value, meaning.chain, asked | meaning.asked)
+
+    def _implicit(self, file_id: int, modules: Iterable[str], name: str, usage: int | None) -> Meaning:
+        """Return what a name means in the first of some modules that has it."""
+        asked: frozenset[str] = frozenset()
+        if _is_call(usage):
+            # Modules have no methods, where methods are apart.
+            return Meaning(None, (), asked)
+        for module in modules:
             meaning = self.lookup(module, name)
             asked |= meaning.asked
             if meaning.value is not None:
                 return Meaning(meaning.value, ((Step.MODULE, file_id, NONE), *meaning.chain), asked)
         return Meaning(None, (), asked)
 
-    def _member(self, holder: Value, name: str) -> Meaning:
+    def _may_inherit(self, file_id: int, class_around: int) -> bool:
+        """Say whether a class, or one around it, may inherit a name from something that is not known."""
+        is_nested = "." in self._outline(file_id).definition_rows[class_around][_PATH]
+        return is_nested or None in self._order_of(file_id, class_around).types
+
+    def _as_definition(self, meaning: Meaning) -> Meaning:
+        """Return what a module as a whole is set to instead of the module, where it was loaded as a whole."""
+        if meaning.value is None or meaning.value[0] != Tag.MODULE or not meaning.chain:
+            return meaning
+        step, file_id, number = meaning.chain[-1]
+        if step != Step.IMPORT or self._outline(file_id).import_rows[number][_IMPORT_KIND] not in _LOADS_WHOLE:
+            return meaning
+        default = self._whole(str(meaning.value[1]))
+        if default.value is None:
+            return Meaning(meaning.value, meaning.chain, meaning.asked | default.asked)
+        return Meaning(default.value, meaning.chain + default.chain, meaning.asked | default.asked)
+
+    def _member(self, holder: Value, name: str, usage: int | None = None) -> Meaning:
         """Return a member of a module, a type or a value of a known type."""
         tag, place, number = holder
         if tag == Tag.MODULE:
@@ -403,23 +532,41 @@ class Resolver:
         file_id = int(place)
         outline = self._outline(file_id)
         kind = outline.definition_rows[number][_KIND]
-        if tag == Tag.INSTANCE or kind in _CLASS_LIKE:
-            return self._class_member(file_id, number, name, of_class=tag != Tag.INSTANCE)
+        # What is called through the name of a trait is done by one of its implementations.
+        is_of_trait = kind == _TRAIT and tag == Tag.DEFINITION
+        is_function = kind == _FUNCTION and self._unit.rules.statics_are_apart
+        if not is_of_trait and (tag == Tag.INSTANCE or is_function or self._is_class(holder)):
+            return self._class_member(file_id, number, name, usage, of_class=tag != Tag.INSTANCE)
         if kind not in _HOLDS_VALUE:
             return _NOTHING
         if number in outline.members:
-            return self._class_member(file_id, number, name)
+            return self._class_member(file_id, number, name, usage)
         instance = self._type_of(file_id, outline, number)
         if instance.value is None:
             return Meaning(None, (), instance.asked)
-        meaning = self._class_member(int(instance.value[1]), instance.value[2], name, of_class=False)
+        meaning = self._class_member(int(instance.value[1]), instance.value[2], name, usage, of_class=False)
         return Meaning(meaning.value, (*instance.chain, *meaning.chain), instance.asked | meaning.asked)
 
     def _type_of(self, file_id: int, outline: Outline, number: int) -> Meaning:
-        """Return the type that a variable is declared to hold."""
+        """Return the type that a variable is declared to hold, or that a function returns."""
         instance_of = outline.definition_rows[number][_INSTANCE_OF]
         if instance_of != NONE:
             return Meaning((Tag.INSTANCE, file_id, instance_of), (), frozenset())
+        key = (file_id, number)
+        known = self._types.get(key)
+        if known is not None:
+            return known
+        if key in self._types_in_question or len(self._types_in_question) > _MAX_RESULTS:
+            # What depends on itself, as only wrong code does, and what takes too many steps, has no known type.
+            return _NOTHING
+        self._types_in_question.add(key)
+        answer = self._declared_type(file_id, outline, number)
+        self._types_in_question.discard(key)
+        if not self._types_in_question and not self._depth:
+            self._types[key] = answer
+        return answer
+
+    def _declared_type(self, file_id: int, outline: Outline, number: int) -> Meaning:
         expression = outline.type_expressions.get(number, NONE)
         if expression == NONE:
             return _NOTHING
@@ -427,9 +574,19 @@ class Resolver:
         if meaning.value is None or meaning.value[0] != Tag.DEFINITION:
             return Meaning(None, (), meaning.asked)
         _, place, definition = meaning.value
+        kind = outline.definition_rows[number][_KIND]
+        if self._kind(int(place), definition) in _IS_CALLED and kind not in _IS_CALLED:
+            result = self._type_of(int(place), self._outline(int(place)), definition)
+            chain = ((Step.TYPE, file_id, number), *meaning.chain, *result.chain)
+            return Meaning(result.value, chain, meaning.asked | result.asked)
         holder = self._outline(int(place))
-        kind = holder.definition_rows[definition][_KIND]
-        if kind not in _CLASS_LIKE and not (kind == _TYPE and definition in holder.members):
+        is_written_out = definition in holder.members
+        if not self._is_class(meaning.value) and not is_written_out:
+            return Meaning(None, (), meaning.asked)
+        row = holder.definition_rows[definition]
+        is_parameter = row[_KIND] == _TYPE and not row[_SIGNATURE] and not is_written_out
+        if is_parameter and kind in _OPEN_TO_PARAMETERS:
+            # Whoever has the object or calls the function may know what the parameter of its type stands for.
             return Meaning(None, (), meaning.asked)
         chain = ((Step.TYPE, file_id, number), *meaning.chain)
         return Meaning((Tag.INSTANCE, place, definition), chain, meaning.asked)
@@ -438,61 +595,189 @@ class Resolver:
         """Return a member of what a module as a whole is set to (`module.exports = …`)."""
         if not self._unit.rules.exports_are_explicit:
             return missed
-        rows = [row for one in self._unit.files_of(module) for row in self._outline(one).export_rows]
-        if not any(row[0] == _DEFAULT and row[4] in _WHOLE_MODULE for row in rows):
-            return missed
-        default = self.lookup(module, _DEFAULT)
-        if default.value is None or default.value[0] == Tag.MODULE:
+        default = self._whole(module)
+        if default.value is None:
             return Meaning(None, (), missed.asked | default.asked)
         member = self._member(default.value, name)
         return Meaning(member.value, default.chain + member.chain, missed.asked | default.asked | member.asked)
 
+    def _whole(self, module: str) -> Meaning:
+        """Return what a module as a whole is set to, nothing when it is an object of its exports."""
+        rows = [row for one in self._unit.files_of(module) for row in self._outline(one).export_rows]
+        if not any(row[0] == _DEFAULT and row[4] in _WHOLE_MODULE for row in rows):
+            return Meaning(None, (), frozenset((module,)))
+        default = self._as_definition(self.lookup(module, _DEFAULT))
+        if default.value is None or default.value[0] == Tag.MODULE:
+            return Meaning(None, (), default.asked | {module})
+        return default
+
     def _class_member(
-        self, file_id: int, number: int, name: str, *, skip_own: bool = False, of_class: bool | None = None
+        self,
+        file_id: int,
+        number: int,
+        name: str,
+        usage: int | None = None,
+        *,
+        skip_own: bool = False,
+        of_class: bool | None = None,
     ) -> Meaning:
         """Return a member of a type or of its bases, in the order in which the language looks at them.
 
         `of_class` says whether it is asked of the class itself or of an instance, None when that is not known.
         """
+        rules = self._unit.rules
+        if rules.nearest_depth_wins:
+            return self._least_deep_member(file_id, number, name)
+        if rules.choose_method is not None and _is_call(usage):
+            return self._method(file_id, number, name, usage or 0, skip_own=skip_own)
         order, asked = self._order_of(file_id, number)
         for position, one in enumerate(order):
             if one is None:
                 break
             if position == 0 and skip_own:
                 continue
-            holder, definition = one
-            dynamic = self._outline(holder).dynamic_members.get(definition, ())
-            places = self._own_members(holder, definition, name)
-            kind = self._outline(holder).definition_rows[definition][_KIND]
-            if of_class is not None and self._unit.rules.statics_are_apart and kind == _CLASS:
-                places = [one for one in places if self._is_static(*one) is of_class]
-            if name in dynamic:
+            places = self._fitting_members(one, name, usage, of_class=of_class)
+            if name in self._outline(one[0]).dynamic_members.get(one[1], ()):
                 break
             if not places:
                 continue
-            place, member = places[0]
-            rows = [self._outline(where).definition_rows[what] for where, what in places]
-            if len(places) > 1 and any(row[_KIND] != _PROPERTY for row in rows):
+            if len(places) > 1 and any(self._kind(*place) != _PROPERTY for place in places):
                 break
             step = Step.MEMBER if position == 0 else Step.BASE
-            return Meaning((Tag.DEFINITION, place, member), ((step, file_id, number),), asked)
+            return Meaning((Tag.DEFINITION, *places[0]), ((step, file_id, number),), asked)
         return Meaning(None, (), asked)
+
+    def _fitting_members(
+        self, holder: tuple[int, int], name: str, usage: int | None, *, of_class: bool | None
+    ) -> list[tuple[int, int]]:
+        """Return the members of a name that a type itself has and that can be meant by how it is used."""
+        rules = self._unit.rules
+        places = self._own_members(*holder, name)
+        if places and of_class is not None and rules.statics_are_apart and self._kind(*holder) in _HAS_INSTANCES:
+            places = [one for one in places if self._is_static(*one) is of_class]
+        if places and rules.methods_are_apart:
+            places = [one for one in places if _fits(self._kind(*one), usage, of_class=of_class)]
+        return places
+
+    def _method(self, file_id: int, number: int, name: str, n_arguments: int, *, skip_own: bool) -> Meaning:
+        """Return the method of a type or of its bases that a call with so many arguments means."""
+        choose = self._unit.rules.choose_method
+        order, asked = self._order_of(file_id, number)
+        places: list[tuple[int, int]] = []
+        offers: list[MethodOffer] = []
+        for one in order[1:] if skip_own else order:
+            if one is None:
+                break
+            above = frozenset(base for base in self._order_of(*one).types[1:] if base is not None)
+            methods = [place for place in self._own_members(*one, name) if _fits(self._kind(*place), n_arguments)]
+            if any(self._kind(*place) != _PROPERTY for place in methods):
+                methods = [place for place in methods if self._kind(*place) != _PROPERTY]
+            for place in methods:
+                row = self._outline(place[0]).definition_rows[place[1]]
+                signature = "()" if row[_KIND] == _PROPERTY else row[_SIGNATURE]
+                offers.append(MethodOffer(signature, row[_DECORATORS], one, DefinitionKind(self._kind(*one)), above))
+                places.append(place)
+        if choose is None or not offers:
+            return Meaning(None, (), asked)
+        open_types = tuple(self._open_types(order)) if None in order else ()
+        chosen = choose(Choice(name, tuple(offers), n_arguments, open_types))
+        if chosen is None:
+            return Meaning(None, (), asked)
+        step = Step.MEMBER if offers[chosen].holder == (file_id, number) else Step.BASE
+        return Meaning((Tag.DEFINITION, *places[chosen]), ((step, file_id, number),), asked)
+
+    def _open_types(self, order: tuple[tuple[int, int] | None, ...]) -> Iterable[OpenType]:
+        """Yield the types of an order that have bases which are not known."""
+        for one in order:
+            if one is not None:
+                bases, _ = self._bases_of(*one)
+                row = self._outline(one[0]).definition_rows[one[1]]
+                # Bases that are known but contradict each other are as good as unknown.
+                if None in bases or len(order) == 2:
+                    unknown = bases.index(None) if None in bases else 0
+                    yield OpenType(DefinitionKind(row[_KIND]), row[_SIGNATURE], unknown)
+
+    def _least_deep_member(self, file_id: int, number: int, name: str) -> Meaning:
+        """Return the member of a type or of what it embeds that is the least deep; one of several is not chosen.
+
+        Something unknown may have the member, and then hides what is deeper; beside it the code would be wrong.
+        """
+        asked = frozenset(self._unit.files[file_id].modules[:1])
+        level = [(file_id, number, True)]
+        seen: set[tuple[int, int]] = set()
+        is_unknown = False
+        step = Step.MEMBER
+        while level and len(seen) < _MAX_BASES:
+            found: list[tuple[int, int]] = []
+            below: list[tuple[int, int, bool]] = []
+            is_unknown_below = False
+            while level:
+                place, one, has_methods = level.pop()
+                if (place, one) in seen:
+                    continue
+                seen.add((place, one))
+                found += self._own_members(place, one, name, with_outside=has_methods)
+                row = self._outline(place).definition_rows[one]
+                bases, asked_here = self._bases_of(place, one)
+                asked |= asked_here
+                # An interface has the methods of those it embeds, and a type what it is made of, as their own; but a
+                # type that is made of another, and not just another name for it, has none of its methods.
+                is_level = row[_KIND] in {_TYPE, _INTERFACE}
+                inherits = row[_KIND] != _TYPE or "=" in row[_SIGNATURE]
+                for base in bases:
+                    if base is None:
+                        is_unknown |= is_level
+                        is_unknown_below |= not is_level
+                    else:
+                        (level if is_level else below).append((*base, has_methods and inherits if is_level else True))
+            if len(set(found)) == 1:
+                return Meaning((Tag.DEFINITION, *found[0]), ((step, file_id, number),), asked)
+            if found or is_unknown:
+                break
+            level, is_unknown, step = below, is_unknown_below, Step.BASE
+        return Meaning(None, (), asked)
+
+    def _bases_of(self, file_id: int, number: int) -> tuple[tuple[tuple[int, int] | None, ...], frozenset[str]]:
+        """Return the direct bases of a type, None for one that is not known, and the modules asked."""
+        known = self._bases.get((file_id, number))
+        if known is not None:
+            return known
+        outline = self._outline(file_id)
+        asked = frozenset(self._unit.files[file_id].modules[:1])
+        bases: list[tuple[int, int] | None] = []
+        for expression in outline.base_expressions.get(number, ()):
+            base = self._expression(file_id, outline, expression) if expression != NONE else _NOTHING
+            asked |= base.asked
+            is_type = base.value is not None and base.value[0] == Tag.DEFINITION and self._is_class(base.value)
+            bases.append((int(base.value[1]), base.value[2]) if base.value is not None and is_type else None)
+        answer = (tuple(bases), asked)
+        if not self._depth:
+            self._bases[file_id, number] = answer
+        return answer
+
+    def _kind(self, file_id: int, number: int) -> int:
+        return int(self._outline(file_id).definition_rows[number][_KIND])
 
     def _is_static(self, file_id: int, number: int) -> bool:
         row = self._outline(file_id).definition_rows[number]
         # What a merged namespace adds stands outside of the class and belongs to it, not to its instances.
-        return _STATIC in row[_DECORATORS] or bool(row[_OWNER])
+        return _STATIC in row[_DECORATORS] or (bool(row[_OWNER]) and row[_KIND] not in _OF_INSTANCES)
 
-    def _own_members(self, file_id: int, number: int, name: str) -> list[tuple[int, int]]:
+    def _own_members(self, file_id: int, number: int, name: str, *, with_outside: bool = True) -> list[tuple[int, int]]:
+        """Return the members of a name in the body of a type and, with those outside, in its file or module."""
         outline = self._outline(file_id)
         found = [(file_id, one) for one in outline.members.get(number, {}).get(name, ())]
-        type_name = outline.definition_rows[number][_NAME]
-        if not self._unit.rules.members_stand_outside:
+        if not self._unit.rules.members_stand_outside or not with_outside:
             return found
-        for module in self._unit.files[file_id].modules:
-            for other in self._unit.files_of(module):
-                owned = self._outline(other).owned.get(type_name, {}).get(name, ())
-                found.extend((other, one) for one in owned)
+        path = outline.definition_rows[number][_PATH]
+        others: Iterable[int] = (file_id,)
+        if self._unit.rules.members_stand_in_module:
+            modules = self._unit.files[file_id].modules
+            others = dict.fromkeys(other for module in modules for other in self._unit.files_of(module)) or others
+        for other in others:
+            owned = self._outline(other).owned.get(path)
+            if owned is not None:
+                found.extend((other, one) for one in owned.get(name, ()))
         return found
 
     def _order_of(self, file_id: int, number: int) -> Order:
@@ -543,12 +828,36 @@ class Resolver:
         return Order(types if len(types) <= _MAX_BASES else (*types[:_MAX_BASES], None), asked)
 
     def _is_class(self, value: Value) -> bool:
-        return self._outline(int(value[1])).definition_rows[value[2]][_KIND] in _CLASS_LIKE
+        """Say whether a definition is a type that has members: a class or the like, or a name made for one."""
+        kind = self._kind(int(value[1]), value[2])
+        return kind in _CLASS_LIKE or (kind == _TYPE and not self._unit.rules.exports_are_explicit)
 
 
 def _start_of(outline: Outline, kind: int, target: int) -> int:
     """Return where a definition or an import stands."""
     return int(outline.definition_rows[target][3] if kind == _DEF else outline.import_rows[target][6])
+
+
+def _is_call(usage: int | None) -> bool:
+    return usage is not None and usage >= CALLED
+
+
+def _fits(kind: int, usage: int | None, *, of_class: bool | None = None) -> bool:
+    """Say whether a member of a kind can be used so, in a language that tells methods from fields by it."""
+    if usage is None:
+        return not of_class or kind != _FIELD
+    if usage == AS_TYPE:
+        return kind in _CLASS_LIKE or kind == _TYPE
+    return kind == _PROPERTY or (kind in _IS_CALLED) == (usage != READ)
+
+
+def _is_conditional(outline: Outline, kind: int, target: int) -> bool:
+    """Say whether a name stands under a condition, so that something else may have it under another."""
+    if kind == _IMPORT:
+        return bool(outline.import_rows[target][_IS_CONDITIONAL])
+    return kind == _DEF and any(
+        one.startswith(_UNDER_CONDITION) for one in outline.definition_rows[target][_DECORATORS]
+    )
 
 
 class _Listed(NamedTuple):

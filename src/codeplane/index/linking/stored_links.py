@@ -12,6 +12,18 @@ _LEVEL: Final = 1
 Chain = tuple[tuple[int, int, int], ...]
 
 
+class Step(IntEnum):
+    """A link of the chain that proves a reference; each step has a file and a number."""
+
+    IMPORT = 0  # the import of that number
+    STAR = 1  # the import of everything of that number
+    EXPORT = 2  # the explicit export of that number
+    MODULE = 3  # a name of the module that the file provides, found without an import in this place
+    MEMBER = 4  # a member of the definition of that number
+    BASE = 5  # reached through the bases of the definition of that number
+    TYPE = 6  # the declared type of the definition of that number
+
+
 class Tier(IntEnum):
     """How sure a reference is."""
 

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.outline_storage import decode_outline
-from codeplane.index.linking.resolve import Chain, Meaning, Resolver, Step, Tag
-from codeplane.index.linking.stored_links import Target, Tier, encode_resolution
+from codeplane.index.linking.resolve import Meaning, Resolver, Tag
+from codeplane.index.linking.stored_links import Chain, Step, Target, Tier, encode_resolution
 from codeplane.index.linking.unit import LinkUnit
 from codeplane.languages.linking import LinkingRules, UnitView
 

@@ -26,8 +26,8 @@ Decisions about what counts:
 - A key in a literal of a named type is a member of that type's reference, unless something in the literal says that
   the type is no struct: then keys are expressions. For a map type of another file the key may be an expression all the
   same; such a member is never found. Keys of literals whose type has no name have the receiver KEYWORD.
-- `type_ref` is given by declared types, through at most one pointer, and by values `T{}`, `&T{}`, `new(T)` and `x.(T)`;
-  never by calls, conversions or ranges.
+- `type_ref` is given by declared types, through at most one pointer, by values `T{}`, `&T{}`, `new(T)` and `x.(T)`, and
+  by calls: then it is the function that is called, whose own `type_ref` is its first result; never by ranges.
 - The grammar takes `nil`, `true`, `false` and `iota` for words of the language; a redefinition of them is not followed.
 - `documentation` is the first paragraph of the comment that ends on the line above.
 

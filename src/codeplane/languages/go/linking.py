@@ -180,7 +180,10 @@ class GoLinker:
 LINKING: Final = LinkingRules(
     build=build,
     separator="/",
+    imports_stay_in_file=True,
+    nearest_depth_wins=True,
     members_stand_outside=True,
+    members_stand_in_module=True,
     config_names=frozenset({"go.mod", "go.work"}),
 )
 

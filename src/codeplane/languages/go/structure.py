@@ -42,6 +42,7 @@ from codeplane.languages.go.types import (
     base_reference,
     embedded_reference,
     receiver_name,
+    result_reference,
     type_reference,
     value_types,
 )
@@ -202,6 +203,7 @@ class Structure:
                 signature=signature,
                 documentation=self.text.comment_above(node.start_byte),
                 owner=owner,
+                type_ref=result_reference(node.child_by_field_id(RESULT_FIELD)),
             )
         )
 
@@ -429,6 +431,7 @@ class Structure:
                 scope,
                 signature=self.text.folded(name.end_byte, end),
                 documentation=self.text.comment_above(start),
+                type_ref=result_reference(element.child_by_field_id(RESULT_FIELD)),
             )
         )
         self.tables.mark_definition(number)

@@ -8,6 +8,7 @@ from codeplane.languages.block_scopes.nodes import children_of, first_child
 from codeplane.languages.facts import NONE
 from codeplane.languages.go.syntax import (
     ARGUMENTS_FIELD,
+    FIELD_FIELD,
     FUNCTION_FIELD,
     NAME_FIELD,
     OPERAND_FIELD,
@@ -50,7 +51,10 @@ def embedded_reference(node: Node) -> int:
 
 
 def value_reference(value: Node | None) -> int:
-    """Return the start of the reference that names the type of a value: `T{}`, `&T{}`, `new(T)`, `x.(T)`."""
+    """Return the start of the reference that names the type of a value: `T{}`, `&T{}`, `new(T)`, `x.(T)`.
+
+    For other calls it is the function that is called, or the type of a conversion.
+    """
     if value is None:
         return NONE
     kind = value.type
@@ -64,20 +68,28 @@ def value_reference(value: Node | None) -> int:
         return _literal_reference(value)
     if kind == "type_assertion_expression":
         return type_reference(value.child_by_field_id(TYPE_FIELD))
-    return _new_reference(value) if kind == "call_expression" else NONE
+    return _call_reference(value) if kind == "call_expression" else NONE
 
 
 def value_types(values: Node, n_names: int) -> list[int]:
     """Return the type reference of each value of a list, if there is one value per name.
 
-    The first of two results of a type assertion (`x, ok := y.(T)`) has its type as well.
+    The first of several results of a type assertion (`x, ok := y.(T)`) or a call has its type as well.
     """
     children = children_of(values)
     if len(children) == n_names:
         return [value_reference(child) for child in children]
-    if len(children) == 1 and n_names == 2 and children[0].type == "type_assertion_expression":
-        return [value_reference(children[0]), NONE]
+    if len(children) == 1 and children[0].type in {"type_assertion_expression", "call_expression"}:
+        return [value_reference(children[0]), *[NONE] * (n_names - 1)]
     return [NONE] * n_names
+
+
+def result_reference(result: Node | None) -> int:
+    """Return the start of the reference that names the type of a function's first result, NONE without a plain one."""
+    if result is None or result.type != "parameter_list":
+        return type_reference(result)
+    first = first_child(result)
+    return type_reference(first.child_by_field_id(TYPE_FIELD)) if first is not None else NONE
 
 
 def receiver_name(node: Node | None) -> Node | None:
@@ -96,10 +108,17 @@ def _literal_reference(literal: Node) -> int:
     return base_reference(literal.child_by_field_id(TYPE_FIELD))
 
 
-def _new_reference(call: Node) -> int:
+def _call_reference(call: Node) -> int:
     function = call.child_by_field_id(FUNCTION_FIELD)
     arguments = call.child_by_field_id(ARGUMENTS_FIELD)
-    if function is None or arguments is None or function.type != "identifier" or function.text != b"new":
+    if function is None or arguments is None:
         return NONE
+    if function.type == "selector_expression":
+        name = function.child_by_field_id(FIELD_FIELD)
+        return name.start_byte if name is not None and not name.is_missing else NONE
+    if function.type != "identifier":
+        return NONE
+    if function.text != b"new":
+        return function.start_byte
     types = children_of(arguments)
     return base_reference(types[0]) if len(types) == 1 else NONE

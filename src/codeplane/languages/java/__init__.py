@@ -2,7 +2,7 @@
 
 `structure` goes over the nodes that declare imports, types and members, `statements` over those inside of methods,
 `hierarchy` settles which classes of the file extend which, `names` goes over the identifiers; all are told by the query
-in `syntax`.
+in `syntax`. `overloads` chooses between methods across files.
 
 Invariants: the facts depend on the bytes alone, nothing recurses on the depth of the source, nothing raises on any
 input.
@@ -22,14 +22,14 @@ Decisions about what counts:
 - A name bound nowhere inside of an anonymous class is UNKNOWN, unless it is a type: the class around is not what it
   inherits from. `this` and `super` in it have the receiver EXPRESSION.
 - Constructors are METHOD definitions that belong to no scope but their own, so that no name means them; `new T()` is a
-  reference to the class. Components of records are fields. Fields that are `static final` are CONSTANT, and so are the
-  constants of enums, whose type is the enum and whose bodies extend it.
+  reference to the class. Components of records are PROPERTY. Fields that are `static final` are CONSTANT, and so are
+  the constants of enums, whose type is the enum and whose bodies extend it.
 - Variables of patterns are seen from their name to the end of the block; where a variable of that name is around, both
   are UNCERTAIN, because the real extent depends on the flow of control.
 - Plain names in `case` labels have the receiver KEYWORD: they may belong to the type that is switched over. Keys of
   annotations are members of the annotation's type.
-- `x.f()` of a name that this file has as a field but not as a method, and `x.f` of one that it has as a method only,
-  have the receiver EXPRESSION: they mean members of another file.
+- `usages` says of members and of names that this file does not bind whether they are called, with how many arguments,
+  read, or used as types; `overloads` chooses among the methods of one name by it.
 - `type_ref` is given by declared types that are no arrays, and by `new T(…)` for `var`; never by calls.
 - The names of packages in `package` and of modules in `module-info` are no references.
 

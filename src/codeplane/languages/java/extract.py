@@ -30,7 +30,7 @@ def _read(source: bytes, root: Node, is_over: IsOver) -> FileFacts:
     hierarchy = Hierarchy(structure)
     tables = structure.tables
     binds = settle_binds(tables.places, hierarchy.doubtful)
-    references = read_names(captures, text, structure, hierarchy, binds, is_over)
+    references, usages = read_names(captures, text, structure, hierarchy, binds, is_over)
     facts = FileFacts(
         scopes=tables.scopes,
         definitions=tables.definitions,
@@ -38,6 +38,7 @@ def _read(source: bytes, root: Node, is_over: IsOver) -> FileFacts:
         binds=binds.facts,
         imports=tables.imports,
         dynamic=read_dynamic(references, text),
+        usages=usages,
         package=structure.package,
         n_errors=n_errors,
     )

@@ -7,6 +7,7 @@ Files without a package share their names with those of the same directory only.
 import posixpath
 from typing import Final
 
+from codeplane.languages.java.overloads import choose_method
 from codeplane.languages.linking import Linker, LinkingRules, UnitView
 
 _ALL: Final = "(packages)"  # where the first names of packages are found
@@ -59,4 +60,8 @@ LINKING: Final = LinkingRules(
     class_scope_is_visible=True,
     separator=".",
     imports_reach_into_types=True,
+    own_module_before_stars=True,
+    imports_stay_in_file=True,
+    methods_are_apart=True,
+    choose_method=choose_method,
 )

@@ -10,12 +10,16 @@ from codeplane.languages.block_scopes.tables import Binds
 from codeplane.languages.block_scopes.texts import SourceText
 from codeplane.languages.block_scopes.visibility import Visibility
 from codeplane.languages.facts import (
+    AS_TYPE,
+    CALLED,
     EXPRESSION,
     KEYWORD,
     NO_RECEIVER,
     NONE,
+    READ,
     SUPER,
     THIS,
+    BindTarget,
     DefinitionKind,
     Reference,
     ReferenceRole,
@@ -35,15 +39,15 @@ _USE: Final = int(ReferenceRole.REFERENCE)
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/")
 _LOOK_AFTER: Final = 1 << 17
 _DROPPED: Final = -9  # a receiver that says: no fact about this identifier
-_FIELDS: Final = frozenset({DefinitionKind.FIELD, DefinitionKind.CONSTANT})
 
 
 def read_names(
     captures: Captures, text: SourceText, structure: Structure, hierarchy: Hierarchy, binds: Binds, is_over: IsOver
-) -> list[Reference]:
-    """Return the references in the order of the source."""
+) -> tuple[list[Reference], dict[int, int]]:
+    """Return the references in the order of the source, and how those are used that other files may answer for."""
     rows = _rows(captures)
     references: list[Reference] = []
+    usages: dict[int, int] = {}
     reader = _NameReader(captures.get("arguments", []), text, structure, hierarchy, binds)
     add, read, cut, visibility = references.append, reader.read, text.cut, reader.visibility
     marks, of_place, bytewise, is_ascii = structure.tables.marks, binds.of_place, text.bytewise, text.is_ascii
@@ -65,10 +69,12 @@ def read_names(
         else:
             home, role = scope, _USE
             receiver, bind = read(start, end, name, kind)
+            if bind == NONE or bind in reader.static_binds:
+                usages[start] = reader.usage(start, end, kind)
         if receiver != _DROPPED:
             add((start, name, home, role, receiver, bind))
         reader.previous_start, reader.previous_end = (start if receiver != _DROPPED else EXPRESSION), end
-    return references
+    return references, usages
 
 
 def _rows(captures: Captures) -> list[tuple[int, int, int]]:
@@ -89,7 +95,8 @@ class _NameReader:
     """Says what an identifier means by where it stands.
 
     Invariant: it is asked in the order of the source; `previous_start` and `previous_end` are those of the identifier
-    before, the first being EXPRESSION when nothing is said about that one.
+    before, the first being EXPRESSION when nothing is said about that one. `static_binds` are the binds of static
+    imports, of which only the use tells what they mean.
     """
 
     __slots__ = (
@@ -101,12 +108,11 @@ class _NameReader:
         "_imports_scope",
         "_inner_types",
         "_method_names",
-        "_only_fields",
-        "_only_methods",
         "_parents",
         "_unknown",
         "previous_end",
         "previous_start",
+        "static_binds",
         "visibility",
     )
 
@@ -121,10 +127,11 @@ class _NameReader:
         self._imports_scope = structure.imports_scope
         self._arguments = {node.start_byte: node for node in arguments}
         self._unknown = binds.of_place[hierarchy.unknown]
-        fields = {one.name for one in tables.definitions if one.kind in _FIELDS}
-        methods = {one.name for one in tables.definitions if one.kind is DefinitionKind.METHOD}
-        self._only_fields = fields - methods - structure.components
-        self._only_methods = methods - fields
+        self.static_binds = {
+            number
+            for number, one in enumerate(binds.facts)
+            if one.target_kind is BindTarget.IMPORT and tables.imports[one.target].kind == "java_import_static"
+        }
         self.visibility = Visibility(tables.scopes, tables.places, binds.of_place)
         named = {place.scope for place in tables.places} | structure.classes.keys()
         # Types that are bound somewhere inside; the others are found at once.
@@ -142,7 +149,7 @@ class _NameReader:
         """Return receiver and bind of an identifier that no declaration settles."""
         find = self._bytewise.find
         if find(".", self.previous_end, start) >= 0 or find("::", self.previous_end, start) >= 0:
-            receiver = self._receiver(start, end, name)
+            receiver = self._receiver(start)
             if receiver != NO_RECEIVER:
                 return receiver, NONE
         if kind == _NAME:
@@ -156,7 +163,19 @@ class _NameReader:
             return (NO_RECEIVER, bind) if bind != NONE else (_DROPPED, NONE)
         return KEYWORD, NONE
 
-    def _receiver(self, start: int, end: int, name: str) -> int:
+    def usage(self, start: int, end: int, kind: int) -> int:
+        """Return how an identifier is used: called with so many arguments, read, or as a type."""
+        if kind == _TYPE or self._bytewise[start - 1] == "@":
+            return AS_TYPE
+        before = self._bytewise[self.previous_end : start]
+        if before.rstrip().endswith("::"):
+            return CALLED
+        if self._next(end) != "(":
+            return READ
+        arguments = self._arguments.get(self._bytewise.find("(", end))
+        return len(children_of(arguments)) if arguments is not None else CALLED
+
+    def _receiver(self, start: int) -> int:
         """Return the receiver of what stands after a dot or `::`, NO_RECEIVER for what does not."""
         gap = self._bytewise[self.previous_end : start]
         if gap != ".":
@@ -166,8 +185,7 @@ class _NameReader:
         if not gap.endswith((".", "::")):
             return NO_RECEIVER
         is_direct = gap in {".", "::", ".this.", ".this::"}
-        receiver = self.previous_start if is_direct else self._of_word(gap.rstrip(".:"))
-        return EXPRESSION if gap[-1] == "." and self._is_other_kind(end, name) else receiver
+        return self.previous_start if is_direct else self._of_word(gap.rstrip(".:"))
 
     def _of_word(self, before: str) -> int:
         """Return the receiver that ends in a word; an anonymous class has no name under which others know it."""
@@ -181,12 +199,6 @@ class _NameReader:
             if before.endswith(word) and not (rest[-1:].isalnum() or rest[-1:] in {"_", "$", "."}):
                 return code
         return EXPRESSION
-
-    def _is_other_kind(self, end: int, name: str) -> bool:
-        """Say whether this file knows a name as field only, and it is called, or as method only, and it is not."""
-        if name in self._only_fields:
-            return self._next(end) == "("
-        return name in self._only_methods and self._next(end) not in {"(", ":"}
 
     def _next(self, end: int) -> str:
         """Return the next character that is no space."""
@@ -203,15 +215,10 @@ class _NameReader:
             bind = self.find_type(name)
         if bind != NONE or (is_qualifier and name[:1].isupper()):
             return bind
-        return self._unknown if self._is_open_to_mistakes(name, self._only_methods) else NONE
+        return self._unknown if self._is_in_anonymous_class() else NONE
 
-    def _is_open_to_mistakes(self, name: str, others: set[str]) -> bool:
-        """Say whether a name bound nowhere could be taken for something else by its class.
-
-        The class around an anonymous one is not what it inherits from, and members of the other kind are not meant.
-        """
-        if name in others:
-            return True
+    def _is_in_anonymous_class(self) -> bool:
+        """Say whether the innermost class has no name: the class around it is not what it inherits from."""
         scope = self.visibility.scope
         while scope != NONE:
             if scope in self._classes:
@@ -293,7 +300,7 @@ class _NameReader:
         found = self.visibility.names[self._imports_scope].get(STATIC + name, NONE)
         if found != NONE:
             return self._unknown if is_crossed else found
-        return self._unknown if self._is_open_to_mistakes(name, self._only_fields) else NONE
+        return self._unknown if self._is_in_anonymous_class() else NONE
 
     def _always_has(self, scope: int, name: str) -> bool:
         kind = self._classes[scope].kind

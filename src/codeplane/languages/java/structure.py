@@ -103,12 +103,12 @@ def read_structure(events: list[Node], text: SourceText, is_over: IsOver) -> "St
 class Structure:
     """What the nodes said.
 
-    `package` is what the file declares; `classes` are the bodies of classes by their scope; `components` are the names
-    of record components, which are read like fields and like methods. `imports_scope` is where imports are bound, 0
-    without any: other files of the package see the types of the file's own scope, but not its imports.
+    `package` is what the file declares; `classes` are the bodies of classes by their scope. `imports_scope` is where
+    imports are bound, 0 without any: other files of the package see the types of the file's own scope, but not its
+    imports.
     """
 
-    __slots__ = ("_bodies", "classes", "components", "imports_scope", "package", "statements", "tables", "text")
+    __slots__ = ("_bodies", "classes", "imports_scope", "package", "statements", "tables", "text")
 
     def __init__(self, text: SourceText) -> None:
         self.text = text
@@ -117,7 +117,6 @@ class Structure:
         self.package = ""
         self.imports_scope = 0
         self.classes: dict[int, ClassBody] = {}
-        self.components: set[str] = set()
         # What a class body belongs to, by the body's start.
         self._bodies: dict[int, ClassBody] = {}
 
@@ -319,11 +318,10 @@ class Structure:
             self.tables.bind_definition(number, BindReason.DEF_IN_SCOPE, key=TYPE + word)
 
     def define_components(self, node: Node, scope: int) -> None:
-        """Define the components of a record as fields."""
+        """Define the components of a record, which are read like fields and called like methods."""
         header = node.child_by_field_id(PARAMETERS_FIELD)
         for name, type_start in self.statements.parameters_of(children_of(header) if header is not None else []):
-            self.components.add(self.cut(name))
-            self.define_field(name, DefinitionKind.FIELD, scope, type_start, name.byte_range)
+            self.define_field(name, DefinitionKind.PROPERTY, scope, type_start, name.byte_range)
 
     def meet_body(self, node: Node) -> None:
         """Open the body of a class."""

@@ -16,7 +16,7 @@ QUERY: Final = Query(
     (continue_statement (identifier) @label)
     (switch_label (identifier) @case)
     (method_invocation !object name: (identifier) @call)
-    (method_invocation !object arguments: (argument_list) @arguments)
+    (method_invocation arguments: (argument_list) @arguments)
     [(package_declaration) (import_declaration) (class_declaration) (interface_declaration) (enum_declaration)
      (record_declaration) (annotation_type_declaration) (class_body) (interface_body) (enum_body)
      (annotation_type_body) (enum_constant) (field_declaration) (constant_declaration) (method_declaration)

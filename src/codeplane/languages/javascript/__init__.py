@@ -36,9 +36,11 @@ Definitions:
 - In JavaScript the first `this.x = …` in a method defines the field, unless the class or a base has it; where a base
   stands in another file the field belongs to that method, so that it is not found as a member. TypeScript declares its
   fields, parameter properties included.
-- `A.b = function …` and `A.prototype.b = function …` at the top of a file are methods with A as `owner`.
+- `A.b = function …` and `A.prototype.b = function …` at the top of a file are methods with A as `owner`; the
+  first are `static`.
 - `type_ref` is set for one plain type name (`A`, `n.A`, `A<T>`; null and undefined beside it do not count), for
-  `new A()` and `x as A`; in JavaScript only if nothing else is assigned to the variable.
+  `new A()` and `x as A`; in JavaScript only if nothing else is assigned to the variable. In TypeScript a `const` may
+  have the function whose result it is as `type_ref`, and a function without overloads the type of its result.
 
 Imports and exports:
 

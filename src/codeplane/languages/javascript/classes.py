@@ -16,6 +16,7 @@ from codeplane.languages.javascript.declarations import (
     open_type_parameters,
     plain_type,
     reference_start,
+    result_type,
     signature_of,
     type_of_value,
 )
@@ -178,7 +179,7 @@ def take_method(walk: Walk, node: Node) -> bool:
         signature=signature_of(walk, node),
         decorators=decorators,
         documentation=walk.documentation(start),
-        type_ref=plain_type(node.child_by_field_name("return_type")) if walk.is_typed and "get" in words else NONE,
+        type_ref=result_type(walk, node),
     )
     note_text_name(walk, name, extent, home)
     if is_in_class:
@@ -354,11 +355,13 @@ def _add_method(walk: Walk, home: int, definition: Definition, *, is_signature: 
         return
     if is_signature:
         walk.marks[definition.name_start] = (REFERENCE, home, NO_SPACE, THIS)
+        # Which result a call has depends on the signature it means.
+        walk.tables.definitions[known] = walk.tables.definitions[known]._replace(type_ref=NONE)
         return
     signature = walk.tables.definitions[known]
     walk.tables.demoted.add(signature.name_start)
     documentation = signature.documentation or definition.documentation
-    walk.tables.definitions[known] = definition._replace(documentation=documentation)
+    walk.tables.definitions[known] = definition._replace(documentation=documentation, type_ref=NONE)
     walk.marks[definition.name_start] = (DEFINITION, home, NO_SPACE, NO_RECEIVER)
     del overloads[key]
 

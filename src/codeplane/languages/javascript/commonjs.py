@@ -50,7 +50,8 @@ def take_assignment(walk: Walk, node: Node) -> bool:
         return True
     match = _OWNED.fullmatch(text)
     if match is not None and walk.tables.scopes[walk.scope].kind == FILE:
-        _define_owned(walk, match[1], (start + match.start(2), end), value)
+        is_static = "." in text and not text.startswith("prototype.", match.end(1) + 1)
+        _define_owned(walk, match[1], (start + match.start(2), end), value, is_static=is_static)
     return True
 
 
@@ -168,8 +169,8 @@ def _export_pair(walk: Walk, name: str, extent: tuple[int, int], value: Node | N
     walk.tables.exports.append(RawExport(name, "", 0, walk.scope, COMMONJS, target_kind, number, walk.scope == 0))
 
 
-def _define_owned(walk: Walk, owner: str, extent: tuple[int, int], value: Node | None) -> None:
-    """Define `A.b = function …` and `A.prototype.b = function …` as a method of A."""
+def _define_owned(walk: Walk, owner: str, extent: tuple[int, int], value: Node | None, *, is_static: bool) -> None:
+    """Define `A.b = function …` and `A.prototype.b = function …` as a method of A itself or of its instances."""
     if value is None or kind_of_value(value, DefinitionKind.VARIABLE) is not DefinitionKind.FUNCTION:
         return
     start, end = extent
@@ -184,6 +185,7 @@ def _define_owned(walk: Walk, owner: str, extent: tuple[int, int], value: Node |
             start,
             walk.scope,
             signature=signature_of(walk, value),
+            decorators=("static",) if is_static else (),
             documentation=walk.documentation(start - len(owner) - 1),
             owner=owner,
         )

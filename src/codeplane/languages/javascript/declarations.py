@@ -116,6 +116,8 @@ def take_function(walk: Walk, node: Node) -> bool:
     number = _overloaded(walk, outer, text)
     if number != NONE and is_signature:
         walk.marks[name.start_byte] = (REFERENCE, outer, VALUES, NO_RECEIVER)
+        # Which result a call has depends on the signature it means.
+        walk.tables.definitions[number] = walk.tables.definitions[number]._replace(type_ref=NONE)
         return True
     start, end = node.byte_range
     definition = Definition(
@@ -129,6 +131,7 @@ def take_function(walk: Walk, node: Node) -> bool:
         body_scope=scope,
         signature=signature_of(walk, node),
         documentation=walk.documentation(start),
+        type_ref=result_type(walk, node),
     )
     if number != NONE:
         _replace_signature(walk, number, definition)
@@ -326,6 +329,18 @@ def type_of_value(value: Node | None) -> int:
     return NONE
 
 
+def called_function(value: Node | None) -> int:
+    """Return the start of the reference that names the function whose result a value is, NONE for other values."""
+    if value is None or value.type != "call_expression":
+        return NONE
+    return reference_start(value.child_by_field_name("function"))
+
+
+def result_type(walk: Walk, function: Node) -> int:
+    """Return the start of the reference that names the type of what a function returns."""
+    return plain_type(function.child_by_field_name("return_type")) if walk.is_typed else NONE
+
+
 def reference_start(node: Node | None) -> int:
     """Return the start of the reference that a chain of names ends in, NONE for anything else."""
     if node is None:
@@ -370,6 +385,8 @@ def _declare(walk: Walk, declarator: Node, *, is_var: bool, is_const: bool) -> N
     annotation = declarator.child_by_field_name("type") if walk.is_typed else None
     bare = literal_of(value)
     type_ref = plain_type(annotation) if annotation is not None else type_of_value(value)
+    if type_ref == NONE and annotation is None and is_const and walk.is_typed:
+        type_ref = called_function(value)
     number = _declare_name(walk, name.byte_range, is_var=is_var, is_const=is_const, type_ref=type_ref)
     if number == NONE:
         return
@@ -380,12 +397,16 @@ def _declare(walk: Walk, declarator: Node, *, is_var: bool, is_const: bool) -> N
     definition = walk.tables.definitions[number]
     kind = definition.kind if bare.type == "class" and not is_const else kind_of_value(bare, definition.kind)
     start, end = declarator.byte_range
+    is_function = kind is DefinitionKind.FUNCTION
+    if is_function:
+        type_ref = result_type(walk, bare) if annotation is None else NONE
     walk.tables.definitions[number] = definition._replace(
         kind=kind,
         start=start,
         end=end,
-        signature=signature_of(walk, bare) if kind is DefinitionKind.FUNCTION else "",
+        signature=signature_of(walk, bare) if is_function else "",
         documentation=walk.documentation(start),
+        type_ref=type_ref,
     )
     name_value(walk, bare, number)
 
@@ -449,7 +470,7 @@ def _replace_signature(walk: Walk, number: int, definition: Definition) -> None:
     signature = walk.tables.definitions[number]
     walk.tables.demoted.add(signature.name_start)
     documentation = signature.documentation or definition.documentation
-    walk.tables.definitions[number] = definition._replace(documentation=documentation)
+    walk.tables.definitions[number] = definition._replace(documentation=documentation, type_ref=NONE)
     walk.marks[definition.name_start] = walk.marks[signature.name_start]
 
 

@@ -165,7 +165,9 @@ def set_owners(tables: Tables, bindings: Bindings) -> None:
     for number, definition in enumerate(tables.definitions):
         owner = bindings.merged.get(definition.scope)
         if owner is not None and not definition.owner:
-            tables.definitions[number] = definition._replace(owner=owner)
+            # The further declaration has the path of the first one.
+            path = definition.lexical_path[: -len(definition.name) - 1]
+            tables.definitions[number] = definition._replace(owner=path or owner)
 
 
 def settle_exports(tables: Tables, bindings: Bindings) -> list[Export]:

@@ -18,7 +18,9 @@ Decisions about what counts:
 - A module-level name that stands before a later star import is UNCERTAIN.
 - A name that a class body or the module itself reads above its first binding is looked up outside that scope.
 - `self.x = …` in a method defines `Class.x` once, unless the class body binds `x`; it binds no name.
+- `type_ref` is given by the annotations of parameters and attributes that plainly name a class (`annotations`); not of
+  a parameter that is assigned again or asked for its class, nor of other variables, whose value may be more special.
 - Facts inside ERROR nodes are left out. Lines end at line feeds only.
 
-It deliberately does not follow imports or types.
+It deliberately does not follow imports or infer types.
 """

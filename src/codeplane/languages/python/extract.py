@@ -1,11 +1,21 @@
 """Extract the facts of a Python file from its bytes."""
 
+from bisect import bisect_left
 from typing import Final
 
 from tree_sitter import Node
 
 from codeplane.core.clock import Clock
-from codeplane.languages.facts import NONE, Definition, FileFacts, Reference, ReferenceRole, Scope, no_facts
+from codeplane.languages.facts import (
+    NONE,
+    Definition,
+    DefinitionKind,
+    FileFacts,
+    Reference,
+    ReferenceRole,
+    Scope,
+    no_facts,
+)
 from codeplane.languages.parsing import (
     SYSTEM_CLOCK,
     TOO_DEEP,
@@ -15,6 +25,7 @@ from codeplane.languages.parsing import (
     capture,
     extract_within_limits,
 )
+from codeplane.languages.python.annotations import narrowed_names
 from codeplane.languages.python.dynamic import read_dynamic
 from codeplane.languages.python.exports import read_exports
 from codeplane.languages.python.nesting import is_indented_too_deeply
@@ -62,7 +73,7 @@ def _read(source: bytes, root: Node, is_over: IsOver) -> FileFacts:
         raise OutOfTimeError
     return FileFacts(
         scopes=[Scope(row.kind, row.parent, *row.extent) for row in tables.scopes],
-        definitions=_settled_definitions(tables),
+        definitions=_settled_definitions(tables, text),
         references=references,
         binds=bindings.binds,
         imports=settled_imports(tables.imports, bindings.binds),
@@ -91,12 +102,20 @@ def _references(rows: list[NameRow], bindings: Bindings) -> list[Reference]:
     return references
 
 
-def _settled_definitions(tables: Tables) -> list[Definition]:
-    """Return the definitions; a parameter that is assigned again is no certain instance of its class."""
+def _settled_definitions(tables: Tables, text: SourceText) -> list[Definition]:
+    """Return the definitions; a parameter that is assigned again or asked for its class is no certain instance."""
     definitions = tables.definitions
     for number in tables.rebound:
-        if number >= 0 and definitions[number].instance_of != NONE:
-            definitions[number] = definitions[number]._replace(instance_of=NONE)
+        if number >= 0 and (definitions[number].instance_of != NONE or definitions[number].type_ref != NONE):
+            definitions[number] = definitions[number]._replace(instance_of=NONE, type_ref=NONE)
+    typed = [n for n, one in enumerate(definitions) if one.type_ref != NONE and one.kind is DefinitionKind.PARAMETER]
+    narrowed = narrowed_names(text.bytewise) if typed else {}
+    for number in typed:
+        one = definitions[number]
+        start, end = tables.scopes[one.scope].extent
+        places = narrowed.get(text.bytewise[one.start : one.end], ())
+        if places and bisect_left(places, start) < bisect_left(places, end):
+            definitions[number] = one._replace(type_ref=NONE)
     return definitions
 
 

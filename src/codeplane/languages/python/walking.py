@@ -20,6 +20,7 @@ from codeplane.languages.facts import (
 )
 from codeplane.languages.parsing import Captures, OutOfTimeError
 from codeplane.languages.python import imports
+from codeplane.languages.python.annotations import annotated_type
 from codeplane.languages.python.syntax import PYTHON
 from codeplane.languages.python.tables import (
     CLASS,
@@ -470,10 +471,17 @@ class _Walker:
         is_constant = row.kind in (FILE, CLASS) and name.isupper()
         kind = DefinitionKind.CONSTANT if is_constant else DefinitionKind.VARIABLE
         path = f"{row.path}.{name}" if row.path else name
-        self.tables.definitions.append(Definition(kind, name, path, start, self.end_of(start, name), start, home))
+        end = self.end_of(start, name)
+        type_ref = annotated_type(self.text.bytewise, end) if row.kind == CLASS and self.is_assigned(start) else NONE
+        self.tables.definitions.append(Definition(kind, name, path, start, end, start, home, type_ref=type_ref))
         visible_from = self.end_of_assignment(start) if row.kind in (FILE, CLASS) and home == self.scope else start
         places.append(Place(BindTarget.DEF, len(self.tables.definitions) - 1, BindReason.LOCAL_ASSIGN, visible_from))
         return True
+
+    def is_assigned(self, start: int) -> bool:
+        """Say whether an assignment starts with a name: only after such a one stands an annotation."""
+        i = bisect_right(self.assignment_starts, start) - 1
+        return i >= 0 and self.assignment_starts[i] == start
 
     def end_of_assignment(self, start: int) -> int:
         """Return where the assignment around a target ends: its value does not see the name yet."""
@@ -490,8 +498,21 @@ class _Walker:
             instance_of = self.class_around(scope)
         path = f"{row.path}.{name}" if row.path else name
         end = self.end_of(start, name)
+        # The value of `*args: A` is no A, and after the name of a lambda's parameter stands its body.
+        is_one_value = row.kind == FUNCTION and instance_of == NONE and self.text.bytewise[start - 1] != "*"
+        type_ref = annotated_type(self.text.bytewise, end) if is_one_value else NONE
         self.tables.definitions.append(
-            Definition(DefinitionKind.PARAMETER, name, path, start, end, start, scope, instance_of=instance_of)
+            Definition(
+                DefinitionKind.PARAMETER,
+                name,
+                path,
+                start,
+                end,
+                start,
+                scope,
+                instance_of=instance_of,
+                type_ref=type_ref,
+            )
         )
         place = Place(BindTarget.DEF, len(self.tables.definitions) - 1, BindReason.PARAM, start)
         row.places.setdefault(scoping_key(name, row.class_name), []).append(place)
@@ -543,8 +564,10 @@ class _Walker:
             return False
         owner.member_names |= {name}
         path = f"{owner.path}.{name}"
+        end = self.end_of(start, name)
+        type_ref = annotated_type(self.text.bytewise, end)
         self.tables.definitions.append(
-            Definition(DefinitionKind.VARIABLE, name, path, start, self.end_of(start, name), start, parent)
+            Definition(DefinitionKind.VARIABLE, name, path, start, end, start, parent, type_ref=type_ref)
         )
         return True
 

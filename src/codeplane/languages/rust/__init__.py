@@ -23,9 +23,10 @@ Decisions about what counts:
   own (kind `rust_path`), so that paths can be followed. A glob of an enum or inline module of this file is followed
   here; other globs bind nothing, but those inside of a function hide what is outside: such names are UNKNOWN, those of
   a glob of a type only where they are in upper case.
-- Members in an `impl` block have `owner`, the type as written (a whole path is no name of this module), and no bind.
-  An `impl` for a type parameter, a tuple or a slice has no owner. The traits of an `impl` are no bases; the traits that
-  a trait asks for are, and the bounds of type parameters and associated types. An alias has its target as base.
+- Members in an `impl` block have as `owner` the path of the type, where this file defines it, else the path that its
+  name would have here, and no bind; types in it have none, because they are what the trait asks for. An `impl` for a
+  type parameter, a tuple or a slice has no owner. The traits of an `impl` are no bases; the traits that a trait asks
+  for are, and the bounds of type parameters and associated types. An alias has its target as base.
 - `Self` is bound to the type of the `impl` block or to the trait; `self` is a PARAMETER with that type.
 - A variant is a CONSTANT whose value is the enum, one with named fields a STRUCT with those members. Fields of tuples
   have no names.
@@ -35,10 +36,11 @@ Decisions about what counts:
   nothing among them may bind a name (closures, blocks, struct literals, `match` and the like). Names inside format
   strings are text.
 - Variables and imports under `#[cfg]` beside another of the same name, and macros defined twice, are UNCERTAIN.
-- A call `x.f()` of a name that this file has as a field but not as a method has the receiver EXPRESSION: fields are not
-  called this way, so it means a method that is not seen here.
-- `type_ref` is given by declared types, through references, and by `T { … }` and `&T { … }`; never by calls. `Box` and
-  `Rc` are what is named, because they have methods of their own.
+- `usages` says of members after a dot whether they are called; those that are not, keys of literals and patterns
+  included, are fields.
+- `type_ref` is given by declared types, through references, by `T { … }` and `&T { … }`, and by calls: then it is the
+  function that is called, whose own `type_ref` is its result unless it is `async`. `Box` and `Rc` are what is named,
+  because they have methods of their own.
 
 It deliberately does not expand macros, look at features or infer types.
 """

@@ -29,13 +29,14 @@ def _read(source: bytes, root: Node, is_over: IsOver) -> FileFacts:
     settled = Settled(structure)
     tables = structure.tables
     binds = settle_binds(tables.places, settled.doubtful)
-    references = read_names(captures, text, structure, settled, binds, is_over)
+    references, usages = read_names(captures, text, structure, settled, binds, is_over)
     facts = FileFacts(
         scopes=tables.scopes,
         definitions=tables.definitions,
         references=references,
         binds=binds.facts,
         imports=tables.imports,
+        usages=usages,
         n_errors=n_errors,
     )
     if n_errors:

@@ -131,8 +131,8 @@ class RustLinker:
                 directory = posixpath.dirname(directory)
         found = []
         for directory in sorted(manifests):
-            root, workspace = _workspace_of(directory, manifests)
-            package = read_package(manifests[directory], directory, workspace, root, self._paths)
+            root = _workspace_of(directory, manifests)
+            package = read_package(manifests[directory], directory, manifests[root], root, self._paths)
             if package is not None:
                 found.append(package)
         return found
@@ -180,6 +180,7 @@ LINKING: Final = LinkingRules(
     build=build,
     separator=_SEPARATOR,
     imports_reach_into_types=True,
+    methods_are_apart=True,
     members_stand_outside=True,
     config_names=frozenset({"Cargo.toml"}),
     texts_make_modules=True,
@@ -195,13 +196,12 @@ def _parent(module: str) -> str | None:
     return outer if separator else None
 
 
-def _workspace_of(directory: str, manifests: Mapping[str, Mapping[str, object]]) -> tuple[str, Mapping[str, object]]:
-    """Return the nearest directory whose manifest has a workspace, and that table."""
+def _workspace_of(directory: str, manifests: Mapping[str, Mapping[str, object]]) -> str:
+    """Return the nearest directory whose manifest has a workspace, the directory itself when there is none."""
     current = directory
     while True:
-        workspace = manifests.get(current, {}).get("workspace")
-        if isinstance(workspace, dict):
-            return current, workspace
+        if isinstance(manifests.get(current, {}).get("workspace"), dict):
+            return current
         if not current:
-            return directory, {}
+            return directory
         current = posixpath.dirname(current)

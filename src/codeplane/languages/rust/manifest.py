@@ -45,13 +45,14 @@ def read_toml(text: str) -> Mapping[str, object] | None:
 
 
 def read_package(
-    table: Mapping[str, object], directory: str, workspace: Mapping[str, object], root: str, paths: frozenset[str]
+    table: Mapping[str, object], directory: str, shared: Mapping[str, object], root: str, paths: frozenset[str]
 ) -> Package | None:
     """Return the package that a manifest describes, None when it only lists members of a workspace.
 
-    `workspace` is the `workspace` table of the manifest in the directory `root`, from which values can be inherited;
-    `paths` are the Rust files of the repository.
+    `shared` is the manifest of the workspace in the directory `root`, from which values can be inherited and which may
+    put a package of the repository in the place of a published one; `paths` are the Rust files of the repository.
     """
+    workspace = _table(shared, "workspace")
     package = _table(table, "package")
     name = package.get("name")
     if not isinstance(name, str):
@@ -59,7 +60,7 @@ def read_package(
     edition = _inherited(package.get("edition"), _table(workspace, "package").get("edition"))
     targets = tuple(_targets(table, directory, name, paths))
     is_old = edition is None or edition == "2015"
-    return Package(directory, name, targets, _dependencies(table, directory, workspace, root), is_old)
+    return Package(directory, name, targets, _dependencies(table, directory, shared, root), is_old)
 
 
 def crate_name(name: str) -> str:
@@ -98,10 +99,11 @@ def _targets(table: Mapping[str, object], directory: str, name: str, paths: froz
 
 
 def _dependencies(
-    table: Mapping[str, object], directory: str, workspace: Mapping[str, object], root: str
+    table: Mapping[str, object], directory: str, manifest: Mapping[str, object], root: str
 ) -> dict[str, str]:
     """Return the directories of the packages that code can name, by the names it uses."""
-    shared = _table(workspace, "dependencies")
+    shared = _table(_table(manifest, "workspace"), "dependencies")
+    patches = _patches(manifest, root)
     found: dict[str, str] = {}
     places = [table, *(one for one in _table(table, "target").values() if isinstance(one, dict))]
     for place in places:
@@ -111,9 +113,22 @@ def _dependencies(
                 if isinstance(wish, dict) and wish.get("workspace") is True:
                     wish, base = shared.get(name), root  # noqa: PLW2901 - the wish is written elsewhere
                 path = wish.get("path") if isinstance(wish, dict) else None
-                target = _inside(base, path) if isinstance(path, str) else None
+                package = wish.get("package", name) if isinstance(wish, dict) else name
+                target = _inside(base, path) if isinstance(path, str) else patches.get(str(package))
                 if target is not None:
                     found[crate_name(name)] = target
+    return found
+
+
+def _patches(manifest: Mapping[str, object], root: str) -> dict[str, str]:
+    """Return the directories of the packages that stand in the place of published ones, by their names."""
+    found: dict[str, str] = {}
+    for source in _table(manifest, "patch").values():
+        for name, wish in source.items() if isinstance(source, dict) else ():
+            path = wish.get("path") if isinstance(wish, dict) else None
+            target = _inside(root, path) if isinstance(path, str) else None
+            if target is not None:
+                found[str(wish.get("package", name))] = target
     return found
 
 

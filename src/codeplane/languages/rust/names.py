@@ -6,7 +6,7 @@ from typing import Final
 from codeplane.languages.block_scopes.tables import Binds
 from codeplane.languages.block_scopes.texts import SourceText
 from codeplane.languages.block_scopes.visibility import Visibility
-from codeplane.languages.facts import EXPRESSION, NO_RECEIVER, NONE, DefinitionKind, Reference, ReferenceRole
+from codeplane.languages.facts import CALLED, EXPRESSION, NO_RECEIVER, NONE, READ, Reference, ReferenceRole
 from codeplane.languages.parsing import Captures, IsOver, OutOfTimeError
 from codeplane.languages.rust.keys import ANY, GLOB, LABEL, MACRO, TYPE, VALUE
 from codeplane.languages.rust.settling import Settled
@@ -30,10 +30,11 @@ _DROPPED: Final = -9
 _OF_CRATES: Final = -10
 
 
-def read_names(
+def read_names(  # noqa: C901, PLR0912 - one loop over every identifier, where calls would cost
     captures: Captures, text: SourceText, structure: Structure, settled: Settled, binds: Binds, is_over: IsOver
-) -> list[Reference]:
-    """Return the references in the order of the source."""
+) -> tuple[list[Reference], dict[int, int]]:
+    """Return the references in the order of the source, and how members are used."""
+    usages: dict[int, int] = {}
     rows = [(*node.byte_range, kind) for capture, kind in _CAPTURES for node in captures.get(capture, ())]
     rows.sort()
     references: list[Reference] = []
@@ -55,6 +56,8 @@ def read_names(
             home, role, receiver, place = marks[start]
             if place != SKIP:
                 add((start, cut(start, end), home, role, receiver, of_place[place] if place >= 0 else NONE))
+                if kind == _MEMBER and receiver >= 0:
+                    usages[start] = READ
                 reader.previous_start = start
             else:
                 reader.previous_start = EXPRESSION
@@ -66,11 +69,13 @@ def read_names(
             if receiver != _DROPPED:
                 role = reader.role_at(start) if start >= reader.next_use else _USE
                 add((start, name, scope, role, receiver, bind))
+                if receiver >= 0 and bytewise[reader.previous_end : start].rstrip().endswith("."):
+                    usages[start] = CALLED if next_text(bytewise, end)[:1] in {"(", ":"} else READ
                 reader.previous_start = start
             else:
                 reader.previous_start = EXPRESSION
         reader.previous_end = end
-    return references
+    return references, usages
 
 
 class _NameReader:
@@ -86,7 +91,6 @@ class _NameReader:
         "_brought",
         "_bytewise",
         "_elsewhere",
-        "_fields",
         "_globs",
         "_is_veiled",
         "_plain_end",
@@ -106,12 +110,8 @@ class _NameReader:
         self._bytewise = text.bytewise
         self._binds = binds
         self._globs = settled.globs
-        members = tables.definitions
         # The names that imports and globs bring; others have one key only.
         self._brought = {one.name for one in tables.places if one.key[:2] in {ANY, GLOB}}
-        self._fields = {one.name for one in members if one.kind is DefinitionKind.FIELD} - {
-            one.name for one in members if one.kind is DefinitionKind.METHOD
-        }
         self._elsewhere = {scope: binds.of_place[place] for scope, place in settled.elsewhere.items()}
         self._veils = {
             scope: (binds.of_place[place], is_of_type) for scope, (place, is_of_type) in settled.veils.items()
@@ -144,7 +144,7 @@ class _NameReader:
     def read(self, start: int, end: int, name: str, kind: int) -> tuple[int, int]:
         """Return receiver and bind of an identifier that no declaration settles."""
         if kind == _MEMBER:
-            return self._member(start, end, name), NONE
+            return self._member(start), NONE
         if kind == _KEYWORD or self._bytewise[start - 1] == "'" or name == BLANK:
             return self._read_word(start, name, kind)
         if self._bytewise.find("::", self.previous_end, start) >= 0:
@@ -164,16 +164,10 @@ class _NameReader:
             bind = self._find(VALUE, name)
         return (NO_RECEIVER, bind) if bind != NONE else (_DROPPED, NONE)
 
-    def _member(self, start: int, end: int, name: str) -> int:
-        """Return the receiver of what stands after a dot.
-
-        A field is never called this way, so a call of a name that this file has as a field but not as a method means
-        a method that is not seen here.
-        """
+    def _member(self, start: int) -> int:
+        """Return the receiver of what stands after a dot."""
         gap = self._bytewise[self.previous_end : start]
         if gap != "." and self._without_space(gap) != ".":
-            return EXPRESSION
-        if name in self._fields and next_text(self._bytewise, end)[:1] in {"(", ":"}:
             return EXPRESSION
         return self.previous_start
 
@@ -200,7 +194,7 @@ class _NameReader:
         """
         before = self._without_space(self._bytewise[self.previous_end : start])
         if before.endswith(".") and not before.endswith(".."):
-            return self._member(start, end, name), NONE
+            return self._member(start), NONE
         after = next_text(self._bytewise, end)
         if (after[:1] == "=" and after != "==") or (after[:1] == ":" and after != "::"):
             return _DROPPED, NONE

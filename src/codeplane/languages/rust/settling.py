@@ -1,7 +1,6 @@
 """Settle what only the whole file can tell: what `Self` and globs mean, and from where paths of imports start."""
 
 from collections import Counter, defaultdict
-from typing import Final
 
 from codeplane.languages.block_scopes.tables import EVERYWHERE, FILE, Place
 from codeplane.languages.facts import NONE, STAR, BindReason, BindTarget, DefinitionKind
@@ -9,8 +8,6 @@ from codeplane.languages.rust.attributes import is_conditional
 from codeplane.languages.rust.keys import ANY, ELSEWHERE, GLOB, MACRO, PATH, TYPE, VALUE
 from codeplane.languages.rust.structure import MODULE, PATH_WORDS, Structure
 from codeplane.languages.rust.uses import GLOBAL
-
-_TYPES: Final = frozenset({DefinitionKind.STRUCT, DefinitionKind.ENUM, DefinitionKind.TRAIT, DefinitionKind.TYPE})
 
 
 class Settled:
@@ -215,13 +212,22 @@ class Settled:
         )
 
     def _settle_owners(self) -> None:
-        """Tell members of types of one name apart: the owner of a nested one is its whole path."""
+        """Say by its path which type of this file the members of an `impl` belong to.
+
+        The path of another file's type is that of its name here, where no type of this file can stand.
+        """
         tables = self._structure.tables
-        named = Counter(one.name for one in tables.definitions if one.kind in _TYPES and not one.owner)
-        for number, definition in enumerate(tables.definitions):
-            if definition.owner and named[definition.owner] > 1:
-                owner = definition.lexical_path.rpartition(".")[0]
-                tables.definitions[number] = definition._replace(owner=owner)
+        owners: dict[int, str] = {}
+        for scope, (owner, type_start, around) in self._structure.implementations.items():
+            if owner:
+                found = self._find_type(around, owner) if not self._is_path(type_start) else None
+                place = tables.places[found] if found is not None else None
+                is_here = place is not None and place.target_kind is BindTarget.DEF
+                own = tables.definitions[place.target].lexical_path if place is not None and is_here else ""
+                owners[scope] = own or tables.path_of(around, owner)
+        for number, scope in self._structure.member_homes.items():
+            if scope in owners:
+                tables.definitions[number] = tables.definitions[number]._replace(owner=owners[scope])
 
     def _settle_name_spaces(self) -> None:
         """Say of each name of the file that means different things as type, value or macro that it is open.

@@ -34,6 +34,7 @@ from codeplane.languages.rust.syntax import (
     NAME_FIELD,
     PARAMETERS_FIELD,
     PATTERN_FIELD,
+    RETURN_TYPE_FIELD,
     TYPE_FIELD,
     TYPE_PARAMETERS_FIELD,
 )
@@ -91,7 +92,8 @@ class Structure:
 
     `regions` are attributes and macros, in order; `uses` are the ranges of `use` declarations. `modules` gives for the
     scope of an inline module its definition, `types` the same for types and traits, `implementations` for the scope of
-    an `impl` what it is for, `variants` for an enum its variants, `paths` for an import its path as written.
+    an `impl` what it is for, `member_homes` for a member of one the scope of its `impl`, `variants` for an enum its
+    variants, `paths` for an import its path as written.
     """
 
     __slots__ = (
@@ -100,6 +102,7 @@ class Structure:
         "_type_bodies",
         "attributes",
         "implementations",
+        "member_homes",
         "modules",
         "paths",
         "regions",
@@ -121,6 +124,7 @@ class Structure:
         self.modules: dict[int, int] = {}
         self.types: dict[int, int] = {}
         self.implementations: dict[int, Implementation] = {}
+        self.member_homes: dict[int, int] = {}
         self.variants: dict[int, list[int]] = {}
         self.paths: dict[int, tuple[str, ...]] = {}
         # The kind of scope and the definition that a list of fields, variants or items belongs to, by the list's start.
@@ -422,6 +426,9 @@ class Structure:
         kind = DefinitionKind.METHOD if is_member else DefinitionKind.FUNCTION
         end = body.start_byte if body is not None else node.end_byte
         number = self.define_item(node, name, kind, end)
+        if "async" not in self.text.bytewise[node.start_byte : name.start_byte]:
+            result = type_reference(node.child_by_field_id(RETURN_TYPE_FIELD))
+            self.tables.definitions[number] = self.tables.definitions[number]._replace(type_ref=result)
         self.bind_item(number, VALUE)
         path = self.tables.definitions[number].lexical_path
         scope = self.tables.open_scope(FUNCTION, node.start_byte, node.end_byte, path)
@@ -478,11 +485,15 @@ class Structure:
         scope = self.tables.scope
         path = self.tables.path_of(scope, word)
         owner = ""
-        if scope in self.implementations:
+        # A type of an `impl` is what its trait asks for, so that its name means the trait's.
+        home = scope
+        if scope in self.implementations and kind is not DefinitionKind.TYPE:
             owner = self.implementations[scope].owner
             scope = self.implementations[scope].around if owner else scope
         decorators, first = self.attributes.take(start)
         signature = self.text.folded(name.end_byte, signature_end) if signature_end > name.end_byte else ""
+        if owner:
+            self.member_homes[len(self.tables.definitions)] = home
         return self.tables.define(
             Definition(
                 kind,

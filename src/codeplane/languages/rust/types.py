@@ -5,7 +5,14 @@ from typing import Final
 from tree_sitter import Node
 
 from codeplane.languages.facts import NONE
-from codeplane.languages.rust.syntax import NAME_FIELD, TRAIT_FIELD, TYPE_FIELD, VALUE_FIELD
+from codeplane.languages.rust.syntax import (
+    FIELD_FIELD,
+    FUNCTION_FIELD,
+    NAME_FIELD,
+    TRAIT_FIELD,
+    TYPE_FIELD,
+    VALUE_FIELD,
+)
 
 _TRAITS: Final = frozenset({"dynamic_type", "abstract_type"})
 
@@ -43,12 +50,29 @@ def type_name(node: Node | None) -> Node | None:
 
 
 def value_type(node: Node | None) -> int:
-    """Return the start of the reference that names the type of `T { … }` or `&T { … }`; NONE for other values."""
+    """Return the start of the reference that names the type of `T { … }` or `&T { … }`, or the function of a call.
+
+    NONE for other values.
+    """
     if node is not None and node.type == "reference_expression":
         node = node.child_by_field_id(VALUE_FIELD)
-    if node is None or node.type != "struct_expression":
+    if node is None:
         return NONE
-    return named_type(node.child_by_field_id(NAME_FIELD))
+    if node.type == "call_expression":
+        return _called_function(node.child_by_field_id(FUNCTION_FIELD))
+    return named_type(node.child_by_field_id(NAME_FIELD)) if node.type == "struct_expression" else NONE
+
+
+def _called_function(function: Node | None) -> int:
+    if function is not None and function.type == "generic_function":
+        function = function.child_by_field_id(FUNCTION_FIELD)
+    name = function
+    if function is not None and function.type == "scoped_identifier":
+        name = function.child_by_field_id(NAME_FIELD)
+    elif function is not None and function.type == "field_expression":
+        name = function.child_by_field_id(FIELD_FIELD)
+    is_name = name is not None and name.type in {"identifier", "field_identifier"} and not name.is_missing
+    return name.start_byte if name is not None and is_name else NONE
 
 
 def implemented_type(node: Node | None) -> Node | None:
