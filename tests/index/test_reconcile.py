@@ -17,8 +17,7 @@ import pytest
 from codeplane.core.clock import SystemClock
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import RandomIds
-from codeplane.index import update
-from codeplane.index.extraction import ExtractionJob
+from codeplane.index.extraction import ExtractionJob, extract_here
 from codeplane.index.repository_index import RepositoryIndex
 from codeplane.index.sweep import Sweep
 from codeplane.index.text_search import TextQuery, find_lines
@@ -341,13 +340,12 @@ def test_a_new_worktree_begins_with_the_index_of_the_main_tree(
     git(repo, "worktree", "add", "--quiet", str(tmp_path / "linked"), "-b", "side")
     write(tmp_path / "linked", {"src/app.py": "only_here = 1\n"})
     extracted = []
-    real = update.extract_here
 
     def spy(job: ExtractionJob, source: bytes) -> object:
         extracted.append(source)
-        return real(job, source)
+        return extract_here(job, source)
 
-    monkeypatch.setattr(update, "extract_here", spy)
+    monkeypatch.setattr("codeplane.index.update.extract_here", spy)
     with _open(tmp_path / "linked") as linked:
         report = linked.index.refresh()
         assert (linked.index.was_seeded, report.changed, report.added) == (True, ("src/app.py",), ())

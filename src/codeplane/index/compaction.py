@@ -46,7 +46,7 @@ def compact(store: IndexStore) -> int:
             for text_id, offset, length in rows:
                 moved.append((writer.append(bytes(view[offset : offset + length])).offset, text_id))
         connection.executemany("UPDATE texts SET offset = ? WHERE text_id = ?", moved)
-        write_meta(connection, {"pack": pack.path.name, "pack_size": str(writer.size)})
+        write_meta(connection, {"pack": pack.path.name, "pack_size": str(writer.size), "pack_stamp": pack.stamp()})
     store.pack = pack
     _log.info("the index was compacted", extra=fields(before=before, after=writer.size))
     return before - writer.size

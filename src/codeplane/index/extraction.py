@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from codeplane.core.errors import CodePlaneError
 from codeplane.core.processes import Companion, CompanionGoneError
 from codeplane.index.facts.encoded import EncodedFacts, encode_facts, encoded
 from codeplane.languages.facts import no_facts
@@ -103,7 +104,7 @@ class ExtractionPool:
         try:
             worker = worker or self._start()
             return worker, _ask(worker, batch)
-        except CompanionGoneError:
+        except (CompanionGoneError, CodePlaneError):
             worker = None
         answers: list[EncodedFacts | None] = []
         for job in batch:
@@ -113,13 +114,13 @@ class ExtractionPool:
             try:
                 worker = worker or self._start()
                 answers.extend(_ask(worker, [job]))
-            except CompanionGoneError:
+            except (CompanionGoneError, CodePlaneError):
                 worker = None
                 answers.append(encoded(no_facts(b"", CRASHED), b""))
         return worker, answers
 
     def _start(self) -> Companion:
-        argv = (sys.executable, "-m", "codeplane.index.extraction_worker", str(self._pack))
+        argv = (sys.executable, "-P", "-m", "codeplane.index.extraction_worker", str(self._pack))
         return Companion(argv, self._pack.parent)
 
 

@@ -9,18 +9,21 @@ Four kinds of rule:
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Final, Protocol
 
+import re2
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from codeplane.core.paths import RepoPath
 from codeplane.git.repository import TrackedPaths
 
 IGNORE_FILE = ".cplignore"
+_FEW_REPETITIONS: Final = 4
 BLOCK_START = "# >>> CodePlane defaults: soft rules, they never hide files that git tracks"
 BLOCK_END = "# <<< CodePlane defaults"
 
@@ -143,12 +146,13 @@ class _Compiled:
     """A line as an expression for the entry itself; what lies below an entry is judged with its parents."""
 
     rule: Rule
-    regex: re.Pattern[str]
+    fits: Callable[[str], bool]
+    pattern: str
     excludes: bool
     only_directories: bool
 
     def matches(self, text: str, *, is_directory: bool) -> bool:
-        return (is_directory or not self.only_directories) and self.regex.match(text) is not None
+        return (is_directory or not self.only_directories) and self.fits(text)
 
 
 class _RuleList:
@@ -173,8 +177,10 @@ class _RuleList:
             else:
                 others.append(number)
         self._others = tuple(others)
-        parts = [self._compiled[number].regex.pattern for number in others]
-        self._any_other = re.compile("|".join(f"(?:{part})" for part in parts)) if parts else None
+        parts = [self._compiled[number].pattern for number in others]
+        is_simple = all(_backtracks_little(part) for part in parts)
+        # One look at all of them at once, unless one is so manifold that it has to be looked at by itself.
+        self._any_other = re.compile("|".join(f"(?:{part})" for part in parts)) if parts and is_simple else None
 
     def last_match(self, text: str, kinds: frozenset[RuleKind], *, is_directory: bool) -> _Compiled | None:
         # Lines of such a list are in lower case.
@@ -197,7 +203,7 @@ class _RuleList:
             while dot >= 0:
                 numbers += self._by_ending.get(name[dot:], ())
                 dot = name.find(".", dot + 1)
-        if self._any_other is not None and self._any_other.match(text) is not None:
+        if self._any_other is None or self._any_other.match(text) is not None:
             numbers += self._others
         return numbers
 
@@ -209,8 +215,29 @@ def _compile(rules: Iterable[Rule]) -> Iterable[_Compiled]:
         # Git, too, passes over a line it cannot understand, such as a lone `!`.
         if pattern is not None and pattern.regex is not None and pattern.include is not None:
             # The library also matches everything below a match, which for a `!` line differs from what git does.
-            regex = re.compile(pattern.regex.pattern.replace(_OR_BELOW, r"\Z"))
-            yield _Compiled(rule, regex, pattern.include, only_directories=line.endswith("/"))
+            expression = str(pattern.regex.pattern).replace(_OR_BELOW, r"\Z")
+            with suppress(ValueError):
+                fits = _matcher(expression)
+                yield _Compiled(rule, fits, expression, pattern.include, only_directories=line.endswith("/"))
+
+
+def _backtracks_little(expression: str) -> bool:
+    return expression.count("*") + expression.count("+") <= _FEW_REPETITIONS
+
+
+def _matcher(expression: str) -> Callable[[str], bool]:
+    """Return a test that takes time in proportion to a name's length, whatever the expression.
+
+    Python's own engine is faster on names and is used where it cannot go astray; many stars make it try every way to
+    share a name out among them.
+    """
+    if _backtracks_little(expression):
+        return lambda text, match=re.compile(expression).match: match(text) is not None  # type: ignore[misc]
+    try:
+        linear: Any = re2.compile(expression.replace(r"\Z", r"\z"))
+    except re2.error as error:
+        raise ValueError(f"{expression[:80]} cannot be matched in linear time") from error
+    return lambda text: linear.match(text.encode("utf-8", "replace").decode()) is not None
 
 
 def _translated(line: str) -> GitIgnoreSpecPattern | None:
@@ -417,5 +444,4 @@ def matcher_for(pattern: str) -> Callable[[str], bool]:
     compiled = _translated(pattern)
     if compiled is None or compiled.regex is None or not compiled.include:
         raise ValueError(pattern)
-    regex = compiled.regex
-    return lambda text: regex.match(text) is not None
+    return _matcher(str(compiled.regex.pattern))

@@ -4,18 +4,20 @@ Everything here is derived: a file that is missing, damaged or of another schema
 """
 
 import marshal
+import shutil
 import sqlite3
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.hashing import sha256_bytes
 from codeplane.core.ids import RandomIds
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.version import VERSION
 from codeplane.index.facts.outline import FORMAT
-from codeplane.index.facts.outline_storage import STORAGE
 from codeplane.index.sweep import FileStamp
 from codeplane.index.text_pack import Extent, TextPack
 from codeplane.store.sqlite import Database, Schema
@@ -32,11 +34,17 @@ _SELECT_FILES: Final = (
 )
 _SELECT_TEXTS: Final = "SELECT text_id, sha256, normalised, offset, length, line_count FROM texts"
 
+# What is said of a database that is not what it should be.
+DAMAGE: Final = frozenset({"STORE_CORRUPT", "INDEX_CORRUPT", "QUERY_FAILED"})
+# Other processes may be building the whole index.
+_LOCK_SECONDS: Final = 600.0
+# Of so many epochs it is kept which facts the files had.
+KEPT_SNAPSHOTS: Final = 50
 # So long a reader may go on with a pack that was replaced.
 _READERS_SECONDS: Final = 600
 
 # Facts are kept as this version writes them; those of another version are made anew.
-FACTS_FORMAT = f"{VERSION}/{FORMAT}/{STORAGE}/{marshal.version}"
+FACTS_FORMAT = f"{VERSION}/{FORMAT}/{marshal.version}"
 
 INDEX_SCHEMA = Schema(
     "index",
@@ -44,7 +52,7 @@ INDEX_SCHEMA = Schema(
         """
         CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
         CREATE TABLE texts (
-            text_id INTEGER PRIMARY KEY,
+            text_id INTEGER PRIMARY KEY AUTOINCREMENT,
             sha256 TEXT NOT NULL UNIQUE,
             normalised TEXT NOT NULL,
             offset INTEGER NOT NULL,
@@ -81,7 +89,7 @@ INDEX_SCHEMA = Schema(
             reason TEXT NOT NULL
         );
         CREATE TABLE facts (
-            facts_id INTEGER PRIMARY KEY,
+            facts_id INTEGER PRIMARY KEY AUTOINCREMENT,
             text_id INTEGER NOT NULL,
             dialect TEXT NOT NULL,
             link_hash BLOB NOT NULL,
@@ -180,6 +188,7 @@ class IndexStore:
         self.directory = directory
         self.healed = ""
         self._last_epoch = last_epoch
+        self.distrusted = ""
         self._open_both()
 
     def _open_both(self) -> None:
@@ -188,12 +197,14 @@ class IndexStore:
             self.pack = self._pack()
             if self._pack_is_short():
                 self._start_over("its text file is missing or cut")
+            elif not self._pack_is_as_left() and not self._pack_holds_its_texts():
+                self._start_over("its text file was changed")
             elif self.meta("format", FACTS_FORMAT) != FACTS_FORMAT:
                 self._start_over("its facts were made by another version")
             if self.meta("format") != FACTS_FORMAT:
                 self.set_meta({"format": FACTS_FORMAT, "epoch": str(max(self.epoch(), self._last_epoch()))})
         except CodePlaneError as error:
-            if error.code != "STORE_CORRUPT":
+            if error.code not in DAMAGE:
                 raise
             self._start_over("index.db was damaged")
 
@@ -226,24 +237,29 @@ class IndexStore:
 
     def _open(self) -> Database:
         try:
-            return Database(self.directory / "index.db", INDEX_SCHEMA, durable=False)
+            return Database(self.directory / "index.db", INDEX_SCHEMA, durable=False, lock_timeout=_LOCK_SECONDS)
         except CodePlaneError as error:
             if error.code not in {"STORE_CORRUPT", "MIGRATION_FAILED", "QUERY_FAILED"}:
                 raise
             self._remove(f"index.db could not be read ({error.code})")
-            return Database(self.directory / "index.db", INDEX_SCHEMA, durable=False)
+            return Database(self.directory / "index.db", INDEX_SCHEMA, durable=False, lock_timeout=_LOCK_SECONDS)
+
+    def distrust(self, reason: str) -> None:
+        """Have the index built again by the next update, because something in it cannot be read."""
+        self.distrusted = reason
 
     def start_over(self, reason: str) -> None:
         """Throw the index away and begin with an empty one, whose epochs go on above the old."""
         self._start_over(reason)
 
     def _start_over(self, reason: str) -> None:
+        self.distrusted = ""
         epoch = self._last_epoch()
         with suppress(CodePlaneError):
             epoch = max(epoch, self.epoch())
         self.database.close()
         self._remove(reason)
-        self.database = Database(self.directory / "index.db", INDEX_SCHEMA, durable=False)
+        self.database = Database(self.directory / "index.db", INDEX_SCHEMA, durable=False, lock_timeout=_LOCK_SECONDS)
         self.pack = self._pack()
         self.set_meta({"epoch": str(epoch), "format": FACTS_FORMAT})
 
@@ -253,13 +269,29 @@ class IndexStore:
         for name in ("index.db", "index.db-wal", "index.db-shm"):
             (self.directory / name).unlink(missing_ok=True)
         for pack in self.directory.glob("text-*.pack"):
-            pack.unlink(missing_ok=True)
+            if pack.is_dir():
+                shutil.rmtree(pack, ignore_errors=True)
+            else:
+                pack.unlink(missing_ok=True)
 
     def _pack_is_short(self) -> bool:
         try:
-            return self.pack.path.stat().st_size < self.pack_size()
+            status = self.pack.path.stat()
+            return not stat.S_ISREG(status.st_mode) or status.st_size < self.pack_size()
         except OSError:
             return self.pack_size() > 0
+
+    def _pack_is_as_left(self) -> bool:
+        return self.meta("pack_stamp") == self.pack.stamp()
+
+    def _pack_holds_its_texts(self) -> bool:
+        """Tell whether every text is what its hash says; asked only when something wrote the file after the index."""
+        with self.database.read() as connection, self.pack.mapped(self.pack_size()) as view:
+            for sha256, offset, length in connection.execute("SELECT sha256, offset, length FROM texts"):
+                if sha256_bytes(view[offset : offset + length]) != sha256:
+                    return False
+        self.set_meta({"pack_stamp": self.pack.stamp()})
+        return True
 
     def meta(self, key: str, default: str = "") -> str:
         """Return a value of the index's own."""
@@ -274,18 +306,18 @@ class IndexStore:
 
     def epoch(self) -> int:
         """Return the number of the newest published state."""
-        return int(self.meta("epoch", "0"))
+        return number_of(self.meta("epoch", "0"))
 
     def published(self) -> tuple[int, str]:
         """Return the newest epoch and the name of the pack that holds its texts."""
         with self.database.read() as connection:
             rows = connection.execute("SELECT key, value FROM meta WHERE key IN ('epoch', 'pack')").fetchall()
         values = {row[0]: row[1] for row in rows}
-        return int(values.get("epoch", 0)), str(values.get("pack", ""))
+        return number_of(values.get("epoch", "0")), str(values.get("pack", ""))
 
     def pack_size(self) -> int:
         """Return how many bytes of the pack are in use or were."""
-        return int(self.meta("pack_size", "0"))
+        return number_of(self.meta("pack_size", "0"))
 
     def load(self) -> StoredState:
         """Return everything that is known of the newest epoch, read in one transaction."""
@@ -305,6 +337,18 @@ class IndexStore:
     def close(self) -> None:
         """Close the database."""
         self.database.close()
+
+
+def number_of(text: str) -> int:
+    """Return a number that is kept as text.
+
+    Raises:
+        CodePlaneError: INDEX_CORRUPT when it is none.
+    """
+    try:
+        return int(text)
+    except ValueError as error:
+        raise CodePlaneError("INDEX_CORRUPT", f"`{text[:40]}` stands in the index in the place of a number.") from error
 
 
 def drawn_pack_name() -> str:
@@ -335,10 +379,10 @@ def stored_state(connection: sqlite3.Connection) -> StoredState:
     values = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('epoch', 'pack_size')").fetchall())
     held = f"{_SELECT_TEXTS} WHERE text_id IN (SELECT text_id FROM files WHERE text_id IS NOT NULL)"  # noqa: S608 - ours
     return StoredState(
-        int(values.get("epoch", 0)),
+        number_of(values.get("epoch", "0")),
         {row[1]: _file(row) for row in _rows(connection, _SELECT_FILES)},
         list(_rows(connection, held)),
-        int(values.get("pack_size", 0)),
+        number_of(values.get("pack_size", "0")),
     )
 
 

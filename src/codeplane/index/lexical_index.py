@@ -1,16 +1,18 @@
 """Tier 0: ranked full text with tantivy, one document per file; it finds candidates and proves nothing.
 
 Each generation is a directory of its own beside a pointer file, so that a rebuild never touches what readers use.
-One document holds the epoch: when it differs from the database's, the index is built again from the pack. The binding
-offers no payload of commits, in which the epoch would otherwise stand. Files are known by path; their numbers and units
-are the database's, which keeps them current when contexts change.
+One document holds the epoch; when it differs from the database's, what changed since is put in before an answer, or
+everything when that is not known. Small updates leave that to whoever asks next: merging segments would take longer
+than all the rest of them. The binding offers no payload of commits, in which the epoch would otherwise stand. Files are
+known by path; their numbers and units are the database's, which keeps them current when contexts change.
 Words are split at everything that is no letter or digit; names of the file's facts are kept whole and, apart, in their
 camel-case parts. Tokenizers by regular expression took ten times as long.
 """
 
 import re
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +32,7 @@ _EPOCH_KEY: Final = "epoch\0"
 _CAMEL: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUERY_PART: Final = re.compile(r'"([^"]+)"|(\S+)')
 _WORD: Final = re.compile(r"[^\W_]+")
+_GENERATION: Final = re.compile(r"gen-[0-9a-z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +56,17 @@ class RankedFile:
 class LexicalUpdate:
     """Documents on their way into the index; nothing is seen before `commit`, which may come once.
 
-    Invariant: when `is_new`, the generation held nothing before, and every file of the tree has to be put.
+    Invariant: when `is_new`, the generation held nothing before, and every file of the tree has to be put. After a
+    failure nothing more is taken; `write` says it, so that the update of the other facts goes on.
     """
 
     def __init__(self, index: tantivy.Index, directory: Path | None) -> None:
         self.index = index
         self.directory = directory
-        self._writer = index.writer(_HEAP_BYTES if directory is not None else _SMALL_HEAP_BYTES, num_threads=1)
+        with _panics_as_errors():
+            self._writer = index.writer(_HEAP_BYTES if directory is not None else _SMALL_HEAP_BYTES, num_threads=1)
         self.put_paths: set[str] = set()
+        self._failure = ""
 
     @property
     def is_new(self) -> bool:
@@ -69,35 +75,59 @@ class LexicalUpdate:
 
     def put(self, document: LexicalDocument) -> None:
         """Add a file, in the place of what was known of it."""
-        if not self.is_new:
-            self._writer.delete_documents_by_term("path", document.path)
         self.put_paths.add(document.path)
-        self._writer.add_document(
-            tantivy.Document(
-                path=document.path,
-                language_family=document.language,
-                content=document.text,
-                identifiers=document.names,
-                parts=" ".join(_parts(document.names)),
+        if self._failure:
+            return
+        with self._keeping_failure():
+            if not self.is_new:
+                self._writer.delete_documents_by_term("path", document.path)
+            self._writer.add_document(
+                tantivy.Document(
+                    path=document.path,
+                    language_family=document.language,
+                    content=document.text,
+                    identifiers=document.names,
+                    parts=" ".join(_parts(document.names)),
+                )
             )
-        )
 
     def remove(self, path: str) -> None:
         """Take a file out."""
-        self._writer.delete_documents_by_term("path", path)
+        if self._failure:
+            return
+        with self._keeping_failure():
+            self._writer.delete_documents_by_term("path", path)
+
+    @contextmanager
+    def _keeping_failure(self) -> Iterator[None]:
+        """Keep a failure for `write`: a full disk ends the writer's own thread while documents are put."""
+        try:
+            with _panics_as_errors():
+                yield
+        except (ValueError, OSError) as error:
+            self._failure = str(error) or type(error).__name__
 
     def write(self, epoch: int) -> None:
-        """Make everything visible as the state of an epoch."""
-        self._writer.delete_documents_by_term("path", _EPOCH_KEY)
-        self._writer.add_document(tantivy.Document(path=_EPOCH_KEY, epoch=epoch))
-        self._writer.commit()
-        self._writer.wait_merging_threads()
-        self.index.reload()
+        """Make everything visible as the state of an epoch.
+
+        Raises:
+            ValueError, OSError: it could not be written.
+        """
+        if self._failure:
+            raise ValueError(self._failure)
+        with _panics_as_errors():
+            self._writer.delete_documents_by_term("path", _EPOCH_KEY)
+            self._writer.add_document(tantivy.Document(path=_EPOCH_KEY, epoch=epoch))
+            self._writer.commit()
+            self._writer.wait_merging_threads()
+            self.index.reload()
 
     def cancel(self) -> None:
-        """Drop what was put."""
-        with suppress(ValueError):
+        """Drop what was put, and the generation that was begun for it."""
+        with suppress(ValueError, OSError), _panics_as_errors():
             self._writer.rollback()
+        if self.directory is not None:
+            shutil.rmtree(self.directory, ignore_errors=True)
 
 
 class LexicalIndex:
@@ -137,28 +167,39 @@ class LexicalIndex:
             if update.directory is not None:
                 self._point_to(update, update.directory.name)
         except (ValueError, OSError) as error:
+            update.cancel()
             raise CodePlaneError("INDEX_CORRUPT", f"The ranked text index could not be written: {error}") from error
 
-    def holds(self, epoch: int) -> bool:
-        """Tell whether the index is the state of an epoch."""
+    def epoch(self) -> int:
+        """Return the epoch whose state the index is, -1 when it is none that can be read."""
         try:
             index = self._current()
-            return index is not None and self._epoch(index) == epoch
+            return self._epoch(index) if index is not None else -1
         except (ValueError, OSError) as error:
             self._report(str(error))
-            return False
+            return -1
 
     def rank(self, query: str, limit: int, language: str | None) -> list[RankedFile]:
         """Return at most `limit` files that hold all words of a query, the best first; quotes make a phrase.
 
         Raises:
-            CodePlaneError: INVALID_ARGUMENTS for a limit that is none or a query without words.
+            CodePlaneError: INVALID_ARGUMENTS for a limit that is none or a query without words; INDEX_CORRUPT when
+                it cannot be read, after which it is built anew.
         """
         if not 1 <= limit <= MAX_LIMIT:
             raise CodePlaneError("INVALID_ARGUMENTS", f"limit must be between 1 and {MAX_LIMIT}, not {limit}.")
-        index = self._current()
-        if index is None:
-            return []
+        try:
+            with _panics_as_errors():
+                index = self._current()
+                return self._ranked(index, query, limit, language) if index is not None else []
+        except (ValueError, OSError) as error:
+            self._report(str(error))
+            # Without a pointer it is held for no epoch, so that whoever asks next builds it anew.
+            with suppress(OSError):
+                (self._directory / "current").unlink(missing_ok=True)
+            raise CodePlaneError("INDEX_CORRUPT", f"The ranked text index cannot be read: {error}") from error
+
+    def _ranked(self, index: tantivy.Index, query: str, limit: int, language: str | None) -> list[RankedFile]:
         parts = [self._part(index.schema, phrase or word) for phrase, word in _QUERY_PART.findall(query)]
         musts = [(tantivy.Occur.Must, part) for part in parts if part is not None]
         if not musts:
@@ -206,47 +247,82 @@ class LexicalIndex:
         if directory is None:
             return None
         if self._index is None or self._opened != directory.name:
-            self._index = _registered(tantivy.Index.open(str(directory)))
+            with _panics_as_errors():
+                self._index = _registered(tantivy.Index.open(str(directory)))
             self._opened = directory.name
-        self._index.reload()
+        with _panics_as_errors():
+            self._index.reload()
         return self._index
 
     def _generation(self) -> Path | None:
         try:
-            name = (self._directory / "current").read_text(encoding="utf-8").strip()
+            name = (self._directory / "current").read_text(encoding="utf-8", errors="replace").strip()
         except OSError:
             return None
         directory = self._directory / name
-        return directory if name and "/" not in name and directory.is_dir() else None
+        is_ours = _GENERATION.fullmatch(name) is not None and directory.is_dir() and not directory.is_symlink()
+        return directory if is_ours else None
 
     @staticmethod
     def _epoch(index: tantivy.Index) -> int:
-        searcher = index.searcher()
-        hits = searcher.search(tantivy.Query.term_query(index.schema, "path", _EPOCH_KEY), 1).hits
-        if not hits:
-            return -1
-        document: Any = searcher.doc(hits[0][1])
-        return int(document["epoch"][0])
+        with _panics_as_errors():
+            searcher = index.searcher()
+            hits = searcher.search(tantivy.Query.term_query(index.schema, "path", _EPOCH_KEY), 1).hits
+            if not hits:
+                return -1
+            document: Any = searcher.doc(hits[0][1])
+            return int(document["epoch"][0])
 
     def _begin_generation(self) -> LexicalUpdate:
         directory = self._directory / f"gen-{RandomIds().new('g')[2:14]}"
         directory.mkdir(parents=True)
+        # What failed updates left would otherwise add up on a full disk.
+        current = self._generation()
+        self._remove_others({directory.name, current.name if current is not None else ""})
         return LexicalUpdate(_registered(tantivy.Index(_schema(), str(directory))), directory)
 
     def _point_to(self, update: LexicalUpdate, name: str) -> None:
         """Let readers use a new generation, and remove the others."""
         pointer = self._directory / f"{name}.pointer"
+        current = self._directory / "current"
         pointer.write_text(name, encoding="utf-8")
-        pointer.replace(self._directory / "current")
+        if current.is_dir() and not current.is_symlink():
+            shutil.rmtree(current)
+        pointer.replace(current)
         self._index, self._opened = update.index, name
+        self._remove_others({name})
+
+    def _remove_others(self, kept: set[str]) -> None:
         for other in self._directory.glob("gen-*"):
-            if other.is_dir() and other.name != name:
+            if other.name in kept:
+                continue
+            if other.is_dir() and not other.is_symlink():
                 shutil.rmtree(other, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    other.unlink()
 
     def _report(self, reason: str) -> None:
         self.healed = "The ranked text index was built again: it could not be read."
         self._index = None
         _log.warning("the ranked text index is built again", extra=fields(reason=reason))
+
+
+@contextmanager
+def _panics_as_errors() -> Iterator[None]:
+    """Raise ValueError where tantivy panics, as it does on some damaged files, or its documents are not as expected.
+
+    The binding's PanicException can be imported from nowhere and is no Exception: nobody else would catch it.
+    """
+    try:
+        yield
+    except (RuntimeError, LookupError) as error:
+        # A writer that is used up; a document of another schema.
+        raise ValueError(str(error)) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise ValueError(f"tantivy gave up: {error}") from error
 
 
 def _schema() -> tantivy.Schema:

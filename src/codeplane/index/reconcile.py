@@ -3,11 +3,13 @@
 Calls that arrive together share one sweep that began after they arrived; a failed update leaves the old epoch.
 """
 
+import gc
 import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,13 +19,16 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import fields, get_logger
 from codeplane.index.compaction import SPARE_BYTES, compact, is_worthwhile
 from codeplane.index.discovery import LeftOut
-from codeplane.index.facts.columns import decode_columns
+from codeplane.index.facts.columns import names_of
 from codeplane.index.file_order import file_rank
 from codeplane.index.index_store import (
+    DAMAGE,
+    KEPT_SNAPSHOTS,
     IndexedFile,
     IndexedText,
     IndexStore,
     StoredState,
+    number_of,
     stored_files,
     stored_state,
     stored_texts,
@@ -42,6 +47,9 @@ if TYPE_CHECKING:
 _log = get_logger(__name__)
 # So many rows of texts that no file holds any more may be kept before they are read anew.
 _SPARE_ROWS: Final = 1000
+# From so many files on an update puts them into the ranked text itself.
+_MANY_FILES: Final = 1000
+_NO_EPOCH: Final = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +94,8 @@ class IndexState:
     @cached_property
     def texts(self) -> dict[int, IndexedText]:
         """Return the texts that files hold, by id."""
-        return {row[0]: text_from(row) for row in self.text_rows}
+        held = {file.text_id for file in self.files.values()}
+        return {row[0]: text_from(row) for row in self.text_rows if row[0] in held}
 
     @cached_property
     def in_order(self) -> tuple[IndexedFile, ...]:
@@ -128,7 +137,7 @@ class Reconciler:
         self._started = 0
         self._finished = 0
         self._last: ReconcileReport | None = None
-        self._failure: CodePlaneError | None = None
+        self._has_failed = False
         self._kept_decisions: tuple[str, list[LeftOut], frozenset[str]] | None = None
         self.state: IndexState | None = None
         self._structure: tuple[Database, Structure] | None = None
@@ -144,16 +153,14 @@ class Reconciler:
             wanted = self._started + 1
         with self._running:
             with self._turn:
-                if self._finished >= wanted and self._last is not None and self._failure is None:
+                if self._finished >= wanted and self._last is not None and not self._has_failed:
                     return self._last
                 self._started += 1
                 number = self._started
             try:
+                self._has_failed = True
                 self._last = self._update()
-                self._failure = None
-            except CodePlaneError as error:
-                self._failure = error
-                raise
+                self._has_failed = False
             finally:
                 with self._turn:
                     self._finished = number
@@ -181,7 +188,7 @@ class Reconciler:
         for path in result.removed:
             ranked.remove(path)
         if ranked.is_new:
-            for document in self._documents(connection, pack_size, ranked.put_paths):
+            for document in self._documents(connection, pack_size, lambda path: path not in ranked.put_paths):
                 ranked.put(document)
         try:
             self.lexical.finish(ranked, result.epoch)
@@ -189,36 +196,50 @@ class Reconciler:
             _log.warning("the ranked text index could not be written", extra=fields(reason=error.message))
 
     def ranked(self) -> LexicalIndex:
-        """Return the ranked text index, built anew when it is not of the published epoch.
+        """Return the ranked text index, brought to the published epoch.
 
         Raises:
             CodePlaneError: INDEX_CORRUPT when it cannot be built.
         """
         state = self.state
-        if state is not None and not self.lexical.holds(state.epoch):
-            with self._running, self.store.database.read() as connection:
-                update = self.lexical.begin(state.epoch)
-                if update is None:
-                    raise CodePlaneError("INDEX_CORRUPT", "The ranked text index could not be built.")
-                for document in self._documents(connection, state.pack_size, ()):
-                    update.put(document)
-                self.lexical.finish(update, state.epoch)
+        if state is not None and self.lexical.epoch() != state.epoch:
+            # Under the lock of the database, because another process may be about to do the same.
+            with self._running, self.store.database.write() as connection:
+                self.store.follow_pack(connection)
+                epoch, held = number_of(_meta(connection, "epoch", "0")), self.lexical.epoch()
+                if held != epoch:
+                    self._rank_again(connection, held, epoch)
         return self.lexical
 
+    def _rank_again(self, connection: sqlite3.Connection, held: int, epoch: int) -> None:
+        """Put what changed since an epoch into the ranked text, everything when that is not kept any more."""
+        is_kept = max(0, epoch - KEPT_SNAPSHOTS) < held < epoch
+        update = self.lexical.begin(held if is_kept else _NO_EPOCH)
+        if update is None:
+            raise CodePlaneError("INDEX_CORRUPT", "The ranked text index could not be built.")
+        changed: frozenset[str] | None = None
+        if not update.is_new:
+            rows = connection.execute("SELECT DISTINCT path FROM snapshots WHERE epoch > ?", (held,))
+            changed = frozenset(row[0] for row in rows)
+            for path in changed:
+                update.remove(path)
+        pack_size = number_of(_meta(connection, "pack_size", "0"))
+        for document in self._documents(connection, pack_size, lambda path: changed is None or path in changed):
+            update.put(document)
+        self.lexical.finish(update, epoch)
+
     def _documents(
-        self, connection: sqlite3.Connection, pack_size: int, known: Collection[str]
+        self, connection: sqlite3.Connection, pack_size: int, is_wanted: Callable[[str], bool]
     ) -> Iterator[LexicalDocument]:
-        """Yield every file that is not known yet as the ranked index takes it."""
+        """Yield the files that are wanted as the ranked index takes them."""
         rows = connection.execute(
-            "SELECT path, language, offset, length, columns"
-            " FROM files JOIN texts USING (text_id) LEFT JOIN facts USING (facts_id) ORDER BY path"
+            "SELECT path, language, offset, length, facts_id FROM files JOIN texts USING (text_id) ORDER BY path"
         )
         with self.store.pack.mapped(pack_size) as view:
-            for path, language, offset, length, columns in rows:
-                if path not in known:
+            for path, language, offset, length, facts_id in rows:
+                if is_wanted(path):
                     text = view[offset : offset + length].decode("utf-8", "replace")
-                    names = " ".join(decode_columns(columns).names) if columns is not None else ""
-                    yield LexicalDocument(path, language, text, names)
+                    yield LexicalDocument(path, language, text, names_of(connection, facts_id))
 
     def _progress(self, n_done: int, n_all: int) -> None:
         for listener in self.listeners:
@@ -226,13 +247,16 @@ class Reconciler:
 
     def _update(self) -> ReconcileReport:
         begun = time.perf_counter()
+        if self.store.distrusted:
+            self.store.start_over(self.store.distrusted)
+            self.state = None
         stored = self._stored()
         found = self._sweeper.sweep()
         swept = time.perf_counter()
         try:
             report = self._apply(found, stored)
         except CodePlaneError as error:
-            if error.code == "STORE_CORRUPT":
+            if error.code in DAMAGE:
                 self.store.start_over("index.db was damaged")
             elif error.code == "DATABASE_UNAVAILABLE":
                 self.store.reopen()
@@ -259,7 +283,7 @@ class Reconciler:
             if self.state is None:
                 self._take_over_decisions(stored)
         except CodePlaneError as error:
-            if error.code not in {"STORE_CORRUPT", "DATABASE_UNAVAILABLE"}:
+            if error.code not in DAMAGE | {"DATABASE_UNAVAILABLE"}:
                 raise
             # Said again, and mended, when the update begins.
             return None
@@ -306,14 +330,17 @@ class Reconciler:
 
     def _take_over_decisions(self, stored: StoredState) -> None:
         """Let the first sweep of this process use what the last one decided about paths."""
-        kept = self.store.meta("left_out")
+        try:
+            kept = [LeftOut(*row) for row in json.loads(self.store.meta("left_out") or "[]")]
+            by_tracking = frozenset(json.loads(self.store.meta("by_tracking") or "[]"))
+        except (ValueError, TypeError):
+            # Whatever stands there, every path is simply decided again.
+            return
         if kept:
             stamps = {path: file.stamp for path, file in stored.files.items()}
-            left_out = [LeftOut(*row) for row in json.loads(kept)]
             decided_by = self.store.meta("decided_by")
-            by_tracking = json.loads(self.store.meta("by_tracking") or "[]")
-            self._sweeper.prime(stamps, left_out, decided_by, by_tracking)
-            self._kept_decisions = (decided_by, left_out, frozenset(by_tracking))
+            self._sweeper.prime(stamps, kept, decided_by, by_tracking)
+            self._kept_decisions = (decided_by, kept, by_tracking)
 
     def _keep_decisions(self, found: Sweep) -> None:
         """Keep what was decided for the next process, when it differs from what is kept."""
@@ -339,18 +366,19 @@ class Reconciler:
         from codeplane.index.update import IndexUpdate, UpdateInput  # noqa: PLC0415
 
         with self.store.database.write() as connection:
-            epoch = int(_meta(connection, "epoch", "0"))
+            epoch = number_of(_meta(connection, "epoch", "0"))
             self.store.follow_pack(connection)
             if (epoch, self.store.pack.path.name) != before.published:
                 # Another process published while this one waited for its turn.
                 before = self._state_of(stored_state(connection), found, None)
             removed, suspects = _difference(before, found)
             given = UpdateInput(found.files, before.files, removed, suspects, self._holds_tracked, self._progress)
-            size = int(_meta(connection, "pack_size", "0"))
-            ranked = self.lexical.begin(epoch)
+            size = number_of(_meta(connection, "pack_size", "0"))
+            is_large = len(removed) + len(suspects) >= _MANY_FILES or self.lexical.epoch() < 0
+            ranked = self.lexical.begin(epoch) if is_large else None
             structure = self._taken_structure()
             try:
-                with self.store.pack.appending(size) as writer:
+                with self.store.pack.appending(size) as writer, _without_collecting(is_large):
                     update = IndexUpdate(self._root, self.store, connection, self._now_ns, ranked, structure)
                     result = update.run(given, writer, epoch)
                 if ranked is not None and (result.epoch != epoch or ranked.is_new):
@@ -359,13 +387,28 @@ class Reconciler:
                 if ranked is not None:
                     ranked.cancel()
                 raise
-            write_meta(connection, {"epoch": str(result.epoch), "pack_size": str(writer.size)})
+            stamp = self.store.pack.stamp()
+            values = {"epoch": str(result.epoch), "pack_size": str(writer.size), "pack_stamp": stamp}
+            write_meta(connection, values)
             stored = self._reloaded(connection, before, suspects, result)._replace(pack_size=writer.size)
         if update.structure is not None:
             self._structure = (self.store.database, update.structure)
         self.state = self._state_of(stored, found, before)
         renamed = _renames(before.files, stored.files, list(result.removed), list(result.added))
         return result.epoch, result.added, result.changed, result.removed, renamed
+
+
+@contextmanager
+def _without_collecting(is_large: bool) -> Iterator[None]:  # noqa: FBT001 - used in one place
+    """Collect no garbage meanwhile: a large update makes a million tuples and no cycles to find among them."""
+    if not is_large or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _difference(before: IndexState, found: Sweep) -> tuple[list[str], list[str]]:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from codeplane.index.facts.file_view import FileView
 from codeplane.index.facts.reader import FactReader, line_and_column
-from codeplane.index.linking.resolve import Step
-from codeplane.index.linking.stored_links import Tier
+from codeplane.index.linking.stored_links import Step, Tier
 from codeplane.index.symbol_search import SymbolHit
 from codeplane.languages.facts import ReferenceRole
 

@@ -182,7 +182,8 @@ class RepositoryIndex:
             languages = connection.execute(
                 "SELECT language, count(*) FROM files WHERE problem = '' GROUP BY 1 ORDER BY 1"
             ).fetchall()
-        kept = [LeftOut(*row) for row in json.loads(self.store.meta("left_out") or "[]")]
+        state = self._reconciler.state
+        kept = state.left_out if state is not None else self._kept_left_out()
         database = self.store.directory / "index.db"
         size = sum(path.stat().st_size for path in (database, self.store.pack.path) if path.exists())
         return IndexCounts(
@@ -196,6 +197,13 @@ class RepositoryIndex:
             left_out=count_left_out(kept),
             text_only={str(name): int(count) for name, count in languages if is_text_only(name)},
         )
+
+    def _kept_left_out(self) -> list[LeftOut]:
+        """Return what the last process left out, as far as it can be read."""
+        try:
+            return [LeftOut(*row) for row in json.loads(self.store.meta("left_out") or "[]")]
+        except (ValueError, TypeError):
+            return []
 
     def close(self) -> None:
         """Close the files."""

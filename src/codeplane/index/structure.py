@@ -7,14 +7,12 @@ from typing import NamedTuple
 
 from codeplane.index.contexts.probe import ParseQuality
 from codeplane.index.facts.encoded import definition_entries
-from codeplane.index.index_store import IndexedFile, write_meta
+from codeplane.index.index_store import KEPT_SNAPSHOTS, IndexedFile, write_meta
 from codeplane.index.linking.update import FamilyLinks, FileToLink, LinkChanges, OutlineCache
 from codeplane.index.symbol_names import definition_uid, folded, qualifier
 from codeplane.index.units import assign_units, is_marker, unit_roots
 from codeplane.languages.catalog import load_language
 from codeplane.languages.linking import LinkingRules
-
-KEPT_SNAPSHOTS = 50
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from codeplane.index.ignore_rules import IGNORE_FILE, IgnoreRules
 # File systems keep times in steps; a file written within this distance of its reading may have changed unseen.
 RACY_NS = 1_000_000_000
 _KIND_OF_FILE: Final = 0o170000
-_DIRECTORY: Final = stat.S_IFDIR
 _REGULAR: Final = stat.S_IFREG
 _LINK: Final = stat.S_IFLNK
 
@@ -140,6 +139,9 @@ class Sweeper:
             try:
                 with os.scandir(location) as entries:
                     self._take(entries, prefix, rules, found, stack)
+            except (FileNotFoundError, NotADirectoryError):
+                # Removed or replaced since it was listed.
+                continue
             except OSError as error:
                 reason = f"unreadable: {error.strerror}"
                 found.left_out.append(LeftOut(printable_name(prefix[:-1]), reason, "file system", is_directory=True))
@@ -156,20 +158,33 @@ class Sweeper:
         # The innermost loop of every answer: one stat, one look-up and one tuple per file.
         decided, files, new = self._decisions.get, found.files, tuple.__new__
         for entry in entries:
-            status = entry.stat(follow_symlinks=False)
-            kind = status.st_mode & _KIND_OF_FILE
-            # A directory and a file of the same name are decided apart, for one may become the other.
-            name = f"{prefix}{entry.name}/" if kind == _DIRECTORY else prefix + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                # A directory and a file of the same name are decided apart, for one may become the other.
+                name = f"{prefix}{entry.name}/"
+                path = decided(name, "")
+                if path == "":
+                    path = self._decisions[name] = self._decide(name, rules, is_directory=True)
+                if path is None:
+                    found.left_out.append(self._out[name])
+                else:
+                    stack.append((name, entry.path))
+                continue
+            name = prefix + entry.name
             path = decided(name, "")
             if path == "":
-                path = self._decisions[name] = self._decide(name, rules, is_directory=kind == _DIRECTORY)
+                path = self._decisions[name] = self._decide(name, rules, is_directory=False)
             if path is None:
                 found.left_out.append(self._out[name])
-            elif kind == _REGULAR:
+                continue
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                # Removed since it was listed; the others are still there.
+                continue
+            kind = status.st_mode & _KIND_OF_FILE
+            if kind == _REGULAR:
                 # Naming the fields would take as long as the look-up.
                 files[path] = new(FileStamp, (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino))
-            elif kind == _DIRECTORY:
-                stack.append((name, entry.path))
             elif kind != _LINK:
                 found.left_out.append(LeftOut(path, "not a regular file", "file system", is_directory=False))
 
@@ -186,6 +201,10 @@ class Sweeper:
             path = RepoPath.parse(text).text
         except CodePlaneError as error:
             self._out[name] = LeftOut(printable_name(text), error.message, "name", is_directory)
+            return None
+        if path != text and os.path.lexists(self._root / path):
+            reason = "its name is that of another file, written in another form of Unicode"
+            self._out[name] = LeftOut(f"{printable_name(text)} (decomposed)", reason, "name", is_directory)
             return None
         if path.endswith(IGNORE_FILE):
             self._ignore_paths.add(path)

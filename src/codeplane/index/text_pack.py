@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from codeplane.core.errors import CodePlaneError
+
 
 class Extent(NamedTuple):
     """Where one text lies in the pack."""
@@ -40,12 +42,20 @@ class TextPack:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "r+b") as file:
             if os.fstat(descriptor).st_size < size:
-                raise ValueError(f"{self.path.name} is shorter than the index says")
+                raise CodePlaneError("STORE_CORRUPT", f"{self.path.name} is shorter than the index says.")
             file.truncate(size)
             file.seek(size)
             yield PackWriter(file, size)
             file.flush()
             os.fdatasync(descriptor) if hasattr(os, "fdatasync") else os.fsync(descriptor)
+
+    def stamp(self) -> str:
+        """Return what changes when anybody writes into the file."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return ""
+        return f"{status.st_mtime_ns}:{status.st_size}:{status.st_ino}"
 
     def data(self, offset: int, length: int) -> bytes | None:
         """Return the bytes of one text, None when they cannot be read."""

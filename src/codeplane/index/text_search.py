@@ -5,20 +5,33 @@ full, so that common words cost no more than rare ones.
 """
 
 import mmap
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import re2
 
+from codeplane.core.clock import Clock, SystemClock
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.ignore_rules import matcher_for
 from codeplane.index.index_store import IndexedFile
 from codeplane.index.reconcile import IndexState
 
 SNIPPET_CHARACTERS = 160
+# For how long one page of an expression may be looked for.
+TIME_LIMIT_S: Final = 15.0
+_BOM: Final = b"\xef\xbb\xbf"
+# RE2 cannot be stopped, and an expression that is too much for its automaton takes about 22 ns for each byte and
+# instruction; pieces of so much work end within about half a second.
+_WORK: Final = 25_000_000
+_MAX_PIECE: Final = 1 << 18
+_MAX_INSTRUCTIONS: Final = 100_000
+_WORD: Final = r"\pL\pM\pN_"
+_ESCAPE_OR_CLASS: Final = re.compile(r"\\[^n]|\[\^?\]?(?:\\.|[^\]\\])*\]")
+_SYSTEM_CLOCK: Final = SystemClock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +64,43 @@ class Place:
     line: int
 
 
-def find_lines(state: IndexState, query: TextQuery, after: Place | None) -> Iterator[LineHit]:
+def find_lines(
+    state: IndexState, query: TextQuery, after: Place | None, clock: Clock = _SYSTEM_CLOCK
+) -> Iterator[LineHit]:
     """Yield every matching line after `after`, in the fixed order.
 
     Raises:
-        CodePlaneError: INVALID_ARGUMENTS for a query that cannot be searched.
+        CodePlaneError: INVALID_ARGUMENTS for a query that cannot be searched; TIMED_OUT for an expression that takes
+            longer than TIME_LIMIT_S.
     """
-    search = _searcher(query)
-    ordered = ordered_files(state, query)
+    yield from _lines_of(state, _from(ordered_files(state, query), after), query, after, clock)
+
+
+def find_lines_in(
+    state: IndexState, file: IndexedFile, query: TextQuery, clock: Clock = _SYSTEM_CLOCK
+) -> Iterator[LineHit]:
+    """Yield every matching line of one file, whatever the scope of the query.
+
+    Raises:
+        CodePlaneError: as `find_lines`.
+    """
+    yield from _lines_of(state, (file,), query, None, clock)
+
+
+def _lines_of(
+    state: IndexState, files: Iterable[IndexedFile], query: TextQuery, after: Place | None, clock: Clock
+) -> Iterator[LineHit]:
+    search = _searcher(query, clock)
     try:
         with state.pack.mapped(state.pack_size) as view:
-            for file in _from(ordered, after):
+            for file in files:
                 if file.text_id is None:
                     continue
                 extent = state.texts[file.text_id].extent
                 first = after.line + 1 if after is not None and after.path == file.path else 1
-                for line, column, text in search(view, extent.offset, extent.end):
+                # A byte order mark is no part of the first line.
+                start = extent.offset + (len(_BOM) if view[extent.offset : extent.offset + len(_BOM)] == _BOM else 0)
+                for line, column, text in search(view, start, extent.end):
                     if line >= first:
                         yield LineHit(file.path, line, column, _snippet(text, column))
     except (OSError, ValueError) as error:
@@ -97,18 +131,19 @@ def _from(ordered: tuple[IndexedFile, ...], after: Place | None) -> Iterator[Ind
     yield from ordered[position:]
 
 
+_SIMPLER: Final = "Make it simpler (repetitions of repetitions cost most), or narrow scope.paths."
 _Found = tuple[int, int, bytes]
 _Search = Callable[["mmap.mmap | bytes", int, int], Iterator[_Found]]
 
 
-def _searcher(query: TextQuery) -> _Search:
+def _searcher(query: TextQuery, clock: Clock) -> _Search:
     if not query.text:
         raise CodePlaneError("INVALID_ARGUMENTS", "`query` is empty.", hint="Give the text to look for.")
     if "\n" in query.text:
         hint = "Search for one of its lines; read_source shows the others."
         raise CodePlaneError("INVALID_ARGUMENTS", "`query` has more than one line.", hint=hint)
     if query.is_regex or query.ignore_case or query.whole_word:
-        return _regex_searcher(query)
+        return _regex_searcher(query, clock)
     needle = query.text.encode("utf-8")
     return lambda view, start, end: _literal_lines(view, needle, start, end)
 
@@ -128,53 +163,101 @@ def _literal_lines(view: "mmap.mmap | bytes", needle: bytes, start: int, end: in
         position = view.find(needle, line_end, end)
 
 
-def _regex_searcher(query: TextQuery) -> _Search:
+def _regex_searcher(query: TextQuery, clock: Clock) -> _Search:
     expression = _expression(query)
+    # A whole word is the first group of its expression, after what stands before it.
+    group = 1 if query.whole_word else 0
+    step = min(_MAX_PIECE, _WORK // expression.programsize)
+    deadline = clock.monotonic() + TIME_LIMIT_S
 
     def search(view: "mmap.mmap | bytes", start: int, end: int) -> Iterator[_Found]:
-        data = view[start:end]
-        line, counted, last = 1, 0, -1
-        for match in expression.finditer(data):
-            position = match.start()
-            line += data.count(b"\n", counted, position)
-            counted = position
-            line_start = data.rfind(b"\n", 0, position) + 1
-            if line_start == last or (position == len(data) and not data[line_start:]):
-                continue
-            last = line_start
-            line_end = data.find(b"\n", position)
-            text = data[line_start : line_end if line_end >= 0 else len(data)]
-            yield line, len(text[: position - line_start].decode("utf-8", "replace")), text
+        line = 1
+        for piece in _pieces(view, start, end, step):
+            if not _ends_in_time(expression, piece, step, clock, deadline):
+                raise CodePlaneError(
+                    "TIMED_OUT", "The regular expression takes too long on these files.", hint=_SIMPLER
+                )
+            counted = position = 0
+            # One match is enough for a line; an expression that fits nothing would match before every character.
+            while position < len(piece) and (match := expression.search(piece, position)) is not None:
+                at = match.start(group)
+                if at == len(piece) and piece.endswith(b"\n"):
+                    break
+                line_start = piece.rfind(b"\n", 0, at) + 1
+                line_end = piece.find(b"\n", at)
+                text = piece[line_start : line_end if line_end >= 0 else len(piece)]
+                line += piece.count(b"\n", counted, line_start)
+                counted = line_start
+                yield line, len(text[: at - line_start].decode("utf-8", "replace")), text
+                position = line_start + len(text) + 1
+            # Most files are one piece.
+            line += piece.count(b"\n", counted) if end - start > step else 0
 
     return search
 
 
+def _pieces(view: "mmap.mmap | bytes", start: int, end: int, step: int) -> Iterator[bytes]:
+    """Yield whole lines together, about `step` bytes of them; a line that is longer comes alone or as the last."""
+    if start < end <= start + step:
+        yield view[start:end]
+        return
+    while start < end:
+        line_end = view.find(b"\n", min(start + step, end) - 1, end)
+        stop = end if line_end < 0 else line_end + 1
+        yield view[start:stop]
+        start = stop
+
+
+def _ends_in_time(expression: Any, piece: bytes, step: int, clock: Clock, deadline: float) -> bool:
+    """Tell whether a piece can be searched before the deadline; a very long line is tried on its beginning first."""
+    now = clock.monotonic()
+    if now <= deadline and len(piece) > 4 * step:
+        expression.search(piece[:step])
+        now += (clock.monotonic() - now) * len(piece) / step
+    return now <= deadline
+
+
 def _expression(query: TextQuery) -> Any:
     pattern = query.text if query.is_regex else re2.escape(query.text)
+    if query.is_regex and r"\n" in _ESCAPE_OR_CLASS.sub("", query.text):
+        hint = "Search for one of the lines; read_source shows the others."
+        raise CodePlaneError("INVALID_ARGUMENTS", "Expressions match inside one line; this one has a \\n.", hint=hint)
     if query.whole_word:
-        pattern = rf"\b(?:{pattern})\b"
+        # RE2's own word boundary knows ASCII letters only.
+        pattern = f"(?:^|[^{_WORD}])({pattern})(?:[^{_WORD}]|$)"
     options = re2.Options()
     options.never_nl = True
     options.log_errors = False
     options.case_sensitive = not query.ignore_case
     options.max_mem = 64 << 20
     try:
-        return re2.compile(f"(?m){pattern}".encode(), options)
+        expression = re2.compile(f"(?m){pattern}".encode(), options)
     except re2.error as error:
-        reason = str(error.args[0] if error.args else error)
+        reason = error.args[0] if error.args else error
+        reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         hint = "The syntax is RE2: no look-around and no back-references."
-        message = f"The regular expression is not valid: {reason}"
+        message = f"The regular expression is not valid: {reason.replace('(?m)', '', 1)}"
         raise CodePlaneError("INVALID_ARGUMENTS", message, hint=hint) from error
+    if expression.programsize > _MAX_INSTRUCTIONS:
+        message = f"The regular expression is too large: {expression.programsize} steps of {_MAX_INSTRUCTIONS}."
+        raise CodePlaneError("INVALID_ARGUMENTS", message, hint="Repeat less, or smaller classes.")
+    return expression
 
 
 def _snippet(text: bytes, column: int) -> str:
-    """Return the line, cut to what fits, with the match in view."""
-    line = text.decode("utf-8", "replace").rstrip("\r")
+    return snippet_of(text.decode("utf-8", "replace").rstrip("\r"), column)
+
+
+def snippet_of(line: str, column: int) -> str:
+    """Return a line, cut to what fits with the column in view; an ellipsis shows where something was cut."""
     stripped = line.strip()
     if len(stripped) <= SNIPPET_CHARACTERS:
         return stripped
     start = max(0, min(column - 40, len(line) - SNIPPET_CHARACTERS))
-    return line[start : start + SNIPPET_CHARACTERS].strip()
+    cut = line[start : start + SNIPPET_CHARACTERS]
+    if start > 0:
+        cut = "…" + cut[1:]
+    return (cut[:-1] + "…" if start + SNIPPET_CHARACTERS < len(line) else cut).strip()
 
 
 @cache

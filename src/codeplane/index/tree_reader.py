@@ -4,20 +4,20 @@ Directories are opened one by one from the root and kept while files below them 
 swapped in on the way can lead out of the tree; resolving every path anew took four times as long.
 """
 
+import errno
 import os
 import stat
+import unicodedata
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from codeplane.core.errors import CodePlaneError
-from codeplane.core.paths import RepoPath
-from codeplane.index.source_text import open_source
-
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Non-blocking, so that a named pipe cannot hold the reader up; regular files do not care.
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# What opening says of an entry that is no longer there, or no longer a file: among them a symlink and a socket.
+_GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EMLINK})
 
 
 class TreeReader:
@@ -44,15 +44,19 @@ class TreeReader:
             os.close(self._opened.pop()[1])
 
     def read(self, path: str) -> tuple[bytes | None, str]:
-        """Return at most one byte more than the limit of a file; or None with the reason, empty when it is gone."""
+        """Return at most one byte more than the limit of a file; or None with the reason, empty when it is gone.
+
+        What became a directory, a symlink or something special since it was listed is gone as a file.
+        """
         directory, _, name = path.rpartition("/")
         try:
-            descriptor = os.open(name, _FILE, dir_fd=self._directory(directory))
-        except OSError:
-            return self._read_slowly(path)
+            descriptor = _open_spelled(name, _FILE, self._directory(directory))
+        except OSError as error:
+            return None, "" if error.errno in _GONE else f"unreadable: {error.strerror}"
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            return None, ""
         with os.fdopen(descriptor, "rb", buffering=0) as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return None, ""
             return self._content(file)
 
     def _content(self, file: FileIO) -> tuple[bytes | None, str]:
@@ -77,17 +81,25 @@ class TreeReader:
         above = self._opened[-1][0]
         for part in path[len(above) :].strip("/").split("/") if path != above else ():
             above = f"{above}/{part}" if above else part
-            self._opened.append((above, os.open(part, _DIRECTORY, dir_fd=self._opened[-1][1])))
+            self._opened.append((above, _open_spelled(part, _DIRECTORY, self._opened[-1][1])))
         return self._opened[-1][1]
 
-    def _read_slowly(self, path: str) -> tuple[bytes | None, str]:
-        """Read a file whose name is spelled otherwise on disk, or say why it cannot be read."""
-        try:
-            descriptor = open_source(self._root, RepoPath.parse(path))
-        except CodePlaneError as error:
-            return None, "" if error.code in {"FILE_NOT_FOUND", "NOT_A_FILE"} else error.message
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            return self._content(file)
+
+def _open_spelled(name: str, flags: int, directory: int) -> int:
+    """Open an entry of a directory; where there is none of this name, the one that is spelled in decomposed form.
+
+    Raises:
+        OSError: there is none, or it cannot be opened.
+    """
+    try:
+        return os.open(name, flags, dir_fd=directory)
+    except FileNotFoundError:
+        if name.isascii():
+            raise
+        for spelling in sorted(os.listdir(directory)):
+            if unicodedata.normalize("NFC", spelling) == name:
+                return os.open(spelling, flags, dir_fd=directory)
+        raise
 
 
 def _is_at_or_above(directory: str, path: str) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from codeplane.core.hashing import sha256_bytes, sha256_normalised
 from codeplane.index.extraction import MANY_BYTES, ExtractionJob, ExtractionPool, extract_here
-from codeplane.index.facts.columns import decode_columns
+from codeplane.index.facts.columns import names_of
 from codeplane.index.facts.encoded import EncodedFacts
 from codeplane.index.index_store import IndexedFile, IndexStore, write_files
 from codeplane.index.lexical_index import LexicalDocument, LexicalUpdate
@@ -212,13 +212,17 @@ class _Intake:
                 return None, None, b""
         if data is not None:
             problem = _text_problem(data)
+        elif stamp.size <= MAX_TEXT_BYTES:
+            # What could not be read may be readable the next time, without any change of the file.
+            checked_ns = 0
         reading = _Reading(path, stamp, checked_ns, None, problem, dialect_of(path))
         if data is None or problem:
             return reading, None, b""
         reading.text_id, offset = self._text(data)
         job = self._job(reading, offset, len(data))
-        if job is None and (reading.text_id, reading.dialect) not in self._wanted and not self._is_ranked(reading):
-            self._rank(reading, data, self._names_of(reading.facts_id))
+        is_settled = job is None and (reading.text_id, reading.dialect) not in self._wanted
+        if is_settled and self._ranked is not None and not self._is_ranked(reading):
+            self._rank(reading, data, names_of(self._connection, reading.facts_id))
         return reading, job, data
 
     def _is_ranked(self, reading: _Reading) -> bool:
@@ -231,10 +235,6 @@ class _Intake:
         if self._ranked is not None:
             text = data.decode("utf-8", "replace")
             self._ranked.put(LexicalDocument(reading.path, language_of(reading.path), text, names))
-
-    def _names_of(self, facts_id: int | None) -> str:
-        row = self._connection.execute("SELECT columns FROM facts WHERE facts_id = ?", (facts_id,)).fetchone()
-        return " ".join(decode_columns(row[0]).names) if row is not None else ""
 
     def _job(self, reading: _Reading, offset: int, length: int) -> ExtractionJob | None:
         if load_language(reading.dialect) is None or reading.text_id is None:

@@ -230,7 +230,8 @@ def _symbol_line(hit: SearchHit) -> str:
 
 def _named(symbol: SymbolInfo) -> str:
     name = f"{symbol.container}.{symbol.name}" if symbol.container else symbol.name
-    return name + (symbol.signature or "")
+    signature = symbol.signature or ""
+    return f"{name} {signature}" if signature[:1].isalpha() else name + signature
 
 
 SEARCH = Operation(

@@ -20,7 +20,7 @@ from codeplane.index.reference_search import (
     find_references,
 )
 from codeplane.index.symbol_search import Match, SymbolHit, SymbolScope, find_symbols, innermost, kinds_from
-from codeplane.index.text_search import SNIPPET_CHARACTERS, TextQuery, find_lines, language_aliases
+from codeplane.index.text_search import SNIPPET_CHARACTERS, TextQuery, find_lines, language_aliases, snippet_of
 from codeplane.languages.facts import DefinitionKind
 from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.models import Pagination
@@ -295,10 +295,7 @@ def _shortened(signature: str) -> str | None:
 
 def _reference_hit(hit: ReferenceHit, symbols: list[SymbolHit], group: int, request: SearchRequest) -> SearchHit:
     symbol = symbols[group] if len(symbols) > 1 and group < len(symbols) else None
-    snippet = hit.snippet.strip()
-    if len(snippet) > SNIPPET_CHARACTERS:
-        start = max(0, hit.column - 40)
-        snippet = hit.snippet[start : start + SNIPPET_CHARACTERS].strip()
+    snippet = snippet_of(hit.snippet.rstrip("\r"), hit.column)
     tier = Tier(hit.tier).name
     return SearchHit(
         path=hit.path,
