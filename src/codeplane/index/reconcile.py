@@ -247,6 +247,7 @@ class Reconciler:
 
     def _update(self) -> ReconcileReport:
         begun = time.perf_counter()
+        before = self.state
         if self.store.distrusted:
             self.store.start_over(self.store.distrusted)
             self.state = None
@@ -267,6 +268,9 @@ class Reconciler:
         self._keep_decisions(found)
         self._compact_if_worthwhile()
         ended = time.perf_counter()
+        if before is None and self.state is not None and len(self.state.stamps) >= _MANY_FILES:
+            # What was made lives as long as the process; looking through it for garbage takes longer than answers do.
+            gc.freeze()
         return ReconcileReport(
             *report, n_files=len(found.files), sweep_ms=(swept - begun) * 1000, total_ms=(ended - begun) * 1000,
             healed=self.store.healed,

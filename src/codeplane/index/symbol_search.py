@@ -350,7 +350,7 @@ def _containing(key: str, names: str) -> Iterator[tuple[Match, list[str]]]:
     """
     escaped = re2.escape(key)
     for match, form in ((Match.PREFIX, f"(?m)^{escaped}.+$"), (Match.PART, f"(?m)^.+{escaped}.*$")):
-        if match is Match.PART and len(key) < _MIN_PART_LENGTH:
+        if (match is Match.PART and len(key) < _MIN_PART_LENGTH) or key not in names:
             return
         expression: Any = re2.compile(form)
         found = {one.group() for one in expression.finditer(names)}
