@@ -32,7 +32,7 @@ _SELECT_FILES: Final = (
     "SELECT file_id, path, mtime_ns, ctime_ns, size, inode, checked_ns, text_id, problem, language, epoch, facts_id,"
     " unit_id, module, dialect FROM files"
 )
-_SELECT_TEXTS: Final = "SELECT text_id, sha256, normalised, offset, length, line_count FROM texts"
+_SELECT_TEXTS: Final = "SELECT text_id, offset, length, line_count FROM texts"
 
 # What is said of a database that is not what it should be.
 DAMAGE: Final = frozenset({"STORE_CORRUPT", "INDEX_CORRUPT", "QUERY_FAILED"})
@@ -162,8 +162,6 @@ class IndexedText(NamedTuple):
     """A text by its content, shared by every file and branch that holds it."""
 
     text_id: int
-    sha256: str
-    normalised: str
     extent: Extent
     line_count: int
 
@@ -413,4 +411,4 @@ def _file(row: Sequence[Any]) -> IndexedFile:
 
 def text_from(row: Sequence[Any]) -> IndexedText:
     """Return a text from its row."""
-    return IndexedText(row[0], row[1], row[2], Extent(row[3], row[4]), row[5])
+    return IndexedText(row[0], Extent(row[1], row[2]), row[3])

@@ -142,10 +142,23 @@ def _searcher(query: TextQuery, clock: Clock) -> _Search:
     if "\n" in query.text:
         hint = "Search for one of its lines; read_source shows the others."
         raise CodePlaneError("INVALID_ARGUMENTS", "`query` has more than one line.", hint=hint)
-    if query.is_regex or query.ignore_case or query.whole_word:
+    if query.is_regex or query.ignore_case:
         return _regex_searcher(query, clock)
     needle = query.text.encode("utf-8")
+    if query.whole_word:
+        expression = _expression(query)
+        return lambda view, start, end: _lines_with_word(view, needle, expression, start, end)
     return lambda view, start, end: _literal_lines(view, needle, start, end)
+
+
+def _lines_with_word(
+    view: "mmap.mmap | bytes", needle: bytes, expression: Any, start: int, end: int
+) -> Iterator[_Found]:
+    """Yield the lines that hold a text as a whole word; only those that hold it at all are looked at closely."""
+    for line, _, text in _literal_lines(view, needle, start, end):
+        match = expression.search(text)
+        if match is not None:
+            yield line, len(text[: match.start(1)].decode("utf-8", "replace")), text
 
 
 def _literal_lines(view: "mmap.mmap | bytes", needle: bytes, start: int, end: int) -> Iterator[_Found]:
