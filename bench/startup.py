@@ -1,13 +1,16 @@
 """How long the short-lived commands take, as ratios to floors measured in the same run.
 
-    python bench/startup.py [--rounds N]
+    python bench/startup.py [--rounds N] [--repo DIRECTORY]
 
-Each figure is the median of N runs, alternating with its floor so that both see the same machine.
+Each figure is the median of N runs, alternating with its floor so that both see the same machine. With --repo also the
+first answer of a server that starts on that repository, indexed before: its goal is 1.3 times a bare SDK server's start
+to its first tools/list, and one sweep.
 """
 
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -49,8 +52,8 @@ def timed(action: Callable[[], None]) -> float:
     return time.perf_counter() - started
 
 
-def handshake(argv: list[str], directory: Path) -> float:
-    """Return the seconds from starting the program to the answer of tools/list."""
+def handshake(argv: list[str], directory: Path, asked: dict[str, object] | None = None) -> float:
+    """Return the seconds from starting the program to the answer of tools/list, or of what is asked instead."""
     started = time.perf_counter()
     process = subprocess.Popen(
         argv, cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -61,10 +64,10 @@ def handshake(argv: list[str], directory: Path) -> float:
     process.stdin.flush()
     answer = json.loads(process.stdout.readline())
     assert "result" in answer, answer
-    process.stdin.write((json.dumps(INITIALIZED) + "\n" + json.dumps(LIST) + "\n").encode())
+    process.stdin.write((json.dumps(INITIALIZED) + "\n" + json.dumps(asked or LIST) + "\n").encode())
     process.stdin.flush()
     answer = json.loads(process.stdout.readline())
-    assert answer["result"]["tools"], answer
+    assert answer["result"]["content" if asked else "tools"], answer
     elapsed = time.perf_counter() - started
     process.stdin.close()
     process.wait(timeout=30)
@@ -100,7 +103,9 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--rounds", type=int, default=15)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--repo", type=Path)
+    options = parser.parse_args()
+    rounds = options.rounds
     python = sys.executable
     with tempfile.TemporaryDirectory() as text:
         directory = Path(text).resolve()
@@ -117,6 +122,8 @@ def main() -> None:
             lambda: timed(run([python, "-c", "pass"], repository)),
         )
         report("cpl --help", medians, "python -c pass", 6)
+        if options.repo is not None:
+            measure_first_answer(max(5, rounds // 2), python, options.repo.resolve(), directory / options.repo.name)
 
 
 def measure_with_server(rounds: int, python: str, bare: list[str], repository: Path) -> None:
@@ -143,6 +150,39 @@ def measure_without_server(rounds: int, python: str, repository: Path) -> None:
         lambda: handshake([python, "-c", SDK_SERVER], repository),
     )
     report("cpl mcp without a server", medians, "bare SDK server", 1.3)
+
+
+def measure_first_answer(rounds: int, python: str, source: Path, root: Path) -> None:
+    """Print how long a server that starts on an indexed repository takes to its first answer."""
+    shutil.copytree(source, root, ignore=shutil.ignore_patterns(".git", ".codeplane"), symlinks=True)
+    run(["git", "init", "-q"], root)()
+    run([str(BIN / "cpl"), "init"], root)()
+    name = next(path.stem for path in sorted(root.rglob("*.py")) if len(path.stem) > 4)
+    call = {"name": "search", "arguments": {"query": name, "mode": "definitions"}}
+    asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+    ours, floor = compare(
+        rounds,
+        lambda: handshake([python, "-I", "-S", str(BRIDGE)], root, asked),
+        lambda: handshake([python, "-c", SDK_SERVER], root),
+    )
+    swept = statistics.median(timed(lambda: bare_sweep(root)) for _ in range(9))
+    allowed = 1.3 * floor + swept
+    print(
+        f"first answer after a start: {ours * 1000:.0f} ms; bare SDK server {floor * 1000:.0f} ms,"
+        f" sweep {swept * 1000:.0f} ms, goal {allowed * 1000:.0f} ms ({ours / allowed:.2f} of it)"
+    )
+
+
+def bare_sweep(root: Path) -> None:
+    """Stat every file."""
+    waiting = [str(root)]
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    entry.stat(follow_symlinks=False)
 
 
 if __name__ == "__main__":

@@ -1,35 +1,6 @@
-"""Leave out what lies in the parts of a file that the grammar could not understand."""
-
-from tree_sitter import Node
+"""Cut what leads to parts of a file that the grammar could not understand."""
 
 from codeplane.languages.facts import EXPRESSION, NONE, FileFacts
-from codeplane.languages.parsing import Captures
-
-
-def outside_errors(captures: Captures) -> Captures:
-    """Return the captures without the nodes that lie in an ERROR node or are not really there."""
-    regions: list[tuple[int, int]] = []
-    for start, end in sorted(node.byte_range for node in captures["error"]):
-        if not regions or start >= regions[-1][1]:
-            regions.append((start, end))
-    return {name: _outside(nodes, regions) for name, nodes in captures.items()}
-
-
-def _outside(nodes: list[Node], regions: list[tuple[int, int]]) -> list[Node]:
-    """Return the nodes that start outside of all regions; regions are sorted and apart."""
-    kept = []
-    waiting = regions[::-1]
-    for node in sorted(nodes, key=_start_of):
-        start = node.start_byte
-        while waiting and waiting[-1][1] <= start:
-            waiting.pop()
-        if (not waiting or start < waiting[-1][0]) and not node.is_missing:
-            kept.append(node)
-    return kept
-
-
-def _start_of(node: Node) -> int:
-    return node.start_byte
 
 
 def repair(facts: FileFacts) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 from tree_sitter import Node
 
 from codeplane.core.clock import Clock
-from codeplane.languages.block_scopes.damage import outside_errors, repair
+from codeplane.languages.block_scopes.damage import repair
 from codeplane.languages.block_scopes.tables import settle_binds
 from codeplane.languages.block_scopes.texts import SourceText
 from codeplane.languages.block_scopes.visibility import Visibility
@@ -15,7 +15,7 @@ from codeplane.languages.go.dynamic import read_dynamic
 from codeplane.languages.go.names import read_names
 from codeplane.languages.go.structure import read_structure
 from codeplane.languages.go.syntax import GO, QUERY
-from codeplane.languages.parsing import SYSTEM_CLOCK, IsOver, capture, extract_within_limits
+from codeplane.languages.parsing import SYSTEM_CLOCK, IsOver, capture, extract_within_limits, outside_errors
 
 _MOD_FILE: Final = re.compile(rb"(?:\s|//[^\n]*\n)*+module\s")
 

@@ -3,7 +3,7 @@
 from tree_sitter import Node
 
 from codeplane.core.clock import Clock
-from codeplane.languages.block_scopes.damage import outside_errors, repair
+from codeplane.languages.block_scopes.damage import repair
 from codeplane.languages.block_scopes.tables import settle_binds
 from codeplane.languages.block_scopes.texts import SourceText
 from codeplane.languages.facts import FileFacts
@@ -12,7 +12,7 @@ from codeplane.languages.java.hierarchy import Hierarchy
 from codeplane.languages.java.names import read_names
 from codeplane.languages.java.structure import read_structure
 from codeplane.languages.java.syntax import JAVA, QUERY
-from codeplane.languages.parsing import SYSTEM_CLOCK, IsOver, capture, extract_within_limits
+from codeplane.languages.parsing import SYSTEM_CLOCK, IsOver, capture, extract_within_limits, outside_errors
 
 
 def extract(source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:

@@ -19,11 +19,11 @@ from codeplane.languages.facts import (
 from codeplane.languages.parsing import (
     SYSTEM_CLOCK,
     TOO_DEEP,
-    Captures,
     IsOver,
     OutOfTimeError,
     capture,
     extract_within_limits,
+    outside_errors,
 )
 from codeplane.languages.python.annotations import narrowed_names
 from codeplane.languages.python.dynamic import read_dynamic
@@ -60,7 +60,7 @@ def _read(source: bytes, root: Node, is_over: IsOver) -> FileFacts:
     captures = capture(QUERY, root, is_over)
     n_errors = len(captures.get("error", ()))
     if n_errors:
-        captures = _outside_errors(captures)
+        captures = outside_errors(captures)
     text = SourceText(source)
     tables = walk(root, captures, text, is_over)
     exports = read_exports(tables, root, text)
@@ -119,31 +119,5 @@ def _settled_definitions(tables: Tables, text: SourceText) -> list[Definition]:
     return definitions
 
 
-def _outside_errors(captures: Captures) -> Captures:
-    """Return the captures without the nodes that lie in an ERROR node."""
-    regions: list[tuple[int, int]] = []
-    for start, end in sorted(node.byte_range for node in captures["error"]):
-        if not regions or start >= regions[-1][1]:
-            regions.append((start, end))
-    return {name: _outside(nodes, regions) for name, nodes in captures.items()}
-
-
-def _outside(nodes: list[Node], regions: list[tuple[int, int]]) -> list[Node]:
-    """Return the nodes that start outside of all regions and are really there; regions are sorted and apart."""
-    kept = []
-    waiting = regions[::-1]
-    for node in sorted(nodes, key=_start_of):
-        start = node.start_byte
-        while waiting and waiting[-1][1] <= start:
-            waiting.pop()
-        if (not waiting or start < waiting[-1][0]) and not node.is_missing:
-            kept.append(node)
-    return kept
-
-
 def _start_of_row(row: NameRow) -> int:
     return row[0]
-
-
-def _start_of(node: Node) -> int:
-    return node.start_byte

@@ -3,11 +3,11 @@
 from tree_sitter import Node
 
 from codeplane.core.clock import Clock
-from codeplane.languages.block_scopes.damage import outside_errors, repair
+from codeplane.languages.block_scopes.damage import repair
 from codeplane.languages.block_scopes.tables import settle_binds
 from codeplane.languages.block_scopes.texts import SourceText
 from codeplane.languages.facts import FileFacts
-from codeplane.languages.parsing import SYSTEM_CLOCK, IsOver, capture, extract_within_limits
+from codeplane.languages.parsing import SYSTEM_CLOCK, IsOver, capture, extract_within_limits, outside_errors
 from codeplane.languages.rust.names import read_names
 from codeplane.languages.rust.settling import Settled
 from codeplane.languages.rust.structure import read_structure
