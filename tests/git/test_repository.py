@@ -70,6 +70,13 @@ def test_a_submodule_is_a_repository_of_its_own(repo: Path, tmp_path: Path) -> N
     assert "sub" in tracked_paths(find_repository(repo)).files
 
 
+def test_a_line_break_in_the_path_is_part_of_it(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "two\nlines", {"a.py": "a\n"})
+    (root / "sub").mkdir()
+    found = find_repository(root / "sub")
+    assert (found.root, found.git_dir, found.common_dir) == (root, root / ".git", root / ".git")
+
+
 def test_a_bare_repository_is_refused(repo: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", "--bare", str(repo), "bare.git")
     assert _code(tmp_path / "bare.git") == "BARE_REPOSITORY"

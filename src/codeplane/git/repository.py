@@ -73,8 +73,12 @@ def find_repository(start: Path) -> Repository:
     answers = os.fsdecode(result.stdout).removesuffix("\n").split("\n")
     if answers[0] == "true":
         raise CodePlaneError("BARE_REPOSITORY", f"{start} is a bare repository: it has no working tree.")
-    if result.returncode != 0 or len(answers) != len(questions):
+    if result.returncode != 0:
         raise _discovery_error(start, result.stderr_text)
+    if len(answers) != len(questions):
+        # A directory's name has a line break in it, so that each answer has to be asked for by itself.
+        replies = (run_git(start, "rev-parse", "--path-format=absolute", question) for question in questions)
+        answers = [os.fsdecode(reply.stdout).removesuffix("\n") for reply in replies]
     git_dir, common_dir, root = (Path(answer).resolve() for answer in answers[1:])
     return Repository(root, git_dir, common_dir)
 

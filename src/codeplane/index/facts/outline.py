@@ -18,7 +18,7 @@ from codeplane.languages.facts import (
     Import,
 )
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 
 
 class Op(IntEnum):

@@ -21,8 +21,14 @@ _LEVEL: Final = 4
 _START: Final = Definition._fields.index("start")
 _END: Final = Definition._fields.index("end")
 _NAME_START: Final = Definition._fields.index("name_start")
+_TEXTS: Final = frozenset({"name", "lexical_path", "signature", "documentation", "owner"})
+_TUPLES: Final = frozenset({"decorators", "bases"})
 _NAME: Final = Definition._fields.index("name")
 _PATH: Final = Definition._fields.index("lexical_path")
+# What a column is full of that is kept by its length only: nothing, in the type of the field.
+_DEFAULTS: Final = tuple(
+    0 if name not in _TEXTS and name not in _TUPLES else "" if name in _TEXTS else () for name in Definition._fields
+)
 # What stands before a path that does not end with the name.
 _WHOLE: Final = "\0"
 _BY_COLUMN: Final = ("definition_rows", "lines", "siblings", "expressions", "expression_uses")
@@ -48,7 +54,7 @@ def encode_outline(outline: Outline) -> bytes:
         first, name_line, column, last = lines
         lines = [_distances(first), tuple(map(sub, name_line, first)), column, tuple(map(sub, last, first))]
     value = (
-        [_column(one) for one in definitions],
+        [_column(one) if any(one) else len(one) for one in definitions],
         [_column(one) for one in lines],
         _column(outline.siblings),
         [_column(one) for one in zip(*outline.expressions, strict=True)],
@@ -78,7 +84,9 @@ def reading_own_bytes() -> Iterator[None]:
 
 
 def _decoded(stored: Any) -> Outline:
-    definitions = [_values(one) for one in stored[0]]
+    definitions = [
+        [_DEFAULTS[number]] * one if isinstance(one, int) else _values(one) for number, one in enumerate(stored[0])
+    ]
     if definitions:
         starts = definitions[_START] = list(accumulate(definitions[_START]))
         definitions[_END] = list(map(add, definitions[_END], starts))
