@@ -127,3 +127,42 @@ def test_two_cold_builds_are_equal(tmp_path: Path) -> None:
             workspace.index.refresh()
             dumps.append(dump_facts(workspace))
     assert dumps[0] == dumps[1]
+
+
+def test_classes_that_are_bases_of_each_other_are_open_whoever_was_linked_first(tmp_path: Path) -> None:
+    first = {
+        "p/__init__.py": "",
+        "p/b.py": "from .a import A\nclass B(A):\n    def n(self): return self.m()\n",
+        "c.py": "from p.b import B\nclass C(B):\n    def o(self): return self.n()\n",
+    }
+    circle = "from p.b import B\nclass A(B):\n    def m(self): return self.n()\n"
+    root = make_repository(tmp_path / "repo", {"pyproject.toml": "[project]\nname = 'p'\n"})
+    put(root, dict(first))
+    with open_test_workspace(root) as grown:
+        grown.index.refresh()
+        put(root, {"p/a.py": circle})
+        grown.index.refresh()
+        incremental = dump_facts(grown)
+    assert "ref 3:29 m REFERENCE ANCHORED None []" in incremental["p/b.py"]
+    assert "ref 3:29 n REFERENCE ANCHORED None []" in incremental["p/a.py"]
+    assert any("ref 3:29 n REFERENCE STRONG" in row for row in incremental["c.py"])
+    assert incremental == facts_of_a_cold_build(root)
+
+
+def test_a_base_that_appears_is_found_by_those_who_look_through_another_file(tmp_path: Path) -> None:
+    files: dict[str, str | None] = {
+        "p/__init__.py": "",
+        "p/b.py": "from .a import A\nclass B(A): pass\n",
+        "c.py": "from p.b import B\nclass C(B):\n    def o(self): return self.m()\n",
+    }
+    root = make_repository(tmp_path / "repo", {"pyproject.toml": "[project]\nname = 'p'\n"})
+    put(root, files)
+    with open_test_workspace(root) as grown:
+        grown.index.refresh()
+        assert "ref 3:29 m REFERENCE ANCHORED None []" in dump_facts(grown)["c.py"]
+        put(root, {"p/a.py": "class A:\n    def m(self): pass\n"})
+        grown.index.refresh()
+        assert any("ref 3:29 m REFERENCE STRONG" in row for row in dump_facts(grown)["c.py"])
+        put(root, {"p/a.py": None})
+        grown.index.refresh()
+        assert "ref 3:29 m REFERENCE ANCHORED None []" in dump_facts(grown)["c.py"]

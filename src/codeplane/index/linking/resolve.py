@@ -123,6 +123,7 @@ class Resolver:
         self._open: dict[Question, int] = {}
         self._depth = 0
         self._lowest_open = _NEVER
+        self._in_circles: set[Question] = set()
         self._located: dict[tuple[str, str], str | None] = {}
         self._types: dict[tuple[int, int], Meaning] = {}
         self._types_in_question: set[tuple[int, int]] = set()
@@ -797,11 +798,16 @@ class Resolver:
         if known is not None:
             return known
         if key in self._open:
-            # A type that is its own base has bases that are not known.
-            self._lowest_open = min(self._lowest_open, self._open[key])
+            # The bases of types that are bases of each other are not known, of none of them: which one was asked first
+            # must not show.
+            level = self._open[key]
+            self._lowest_open = min(self._lowest_open, level)
+            self._in_circles.update(one for one, other in self._open.items() if other >= level)
             return Order((key, None), frozenset(self._unit.files[file_id].modules[:1]))
         self._enter(key)
         answer = self._work_out_order(file_id, number)
+        if key in self._in_circles:
+            answer = Order((key, None), answer.asked)
         if self._leave(key):
             self._orders[key] = answer
         return answer

@@ -95,7 +95,10 @@ class FamilyLinks:
             # A module that came or went is a member of the one above it.
             separator = self.unit.rules.separator
             modules |= {module.rpartition(mark)[0] for module in changes.modules for mark in (separator, "/")}
-            reached |= self._led_elsewhere()
+            led_elsewhere = self._led_elsewhere()
+            reached |= led_elsewhere
+            # Whoever looked through such a file's imports finds something else there, too.
+            modules |= {module for file_id in led_elsewhere for module in self.unit.files[file_id].modules}
         for module in modules:
             rows = self._connection.execute("SELECT file_id FROM asked WHERE module = ?", (module,))
             reached.update(row[0] for row in rows)
