@@ -99,4 +99,45 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "IMPACT": ("tests are matched with their confidence", ("test_an_exact_import_is_sure",)),
     "RANKED-HEAL": ("a lost ranked index is built again", ("test_a_lost_or_damaged_ranked_index_is_built_again",)),
     "CONTEXT-OWNER": ("a file has at most one owner per family", ("test_a_file_has_at_most_one_context_per_family",)),
+    "INDEX-WORKTREE": (
+        "a new worktree is seeded",
+        ("test_a_new_worktree_begins_with_the_index_of_the_main_tree",),
+    ),
+    "INDEX-SUBMODULE": (
+        "submodules are followed",
+        ("test_files_of_a_checked_out_submodule_are_indexed_and_follow_its_head",),
+    ),
+    "INDEX-EPOCHS": (
+        "epochs go on above the ledger's",
+        ("test_epochs_of_a_deleted_index_go_on_above_the_last_one_in_the_ledger",),
+    ),
+    "INDEX-PER-FILE": (
+        "a search in one file need not wait for others",
+        ("test_a_search_in_one_file_is_answered_while_others_are_indexed",),
+    ),
+    "INDEX-COMPACT": ("room is given back", ("test_room_that_nobody_needs_is_given_back",)),
+    "INDEX-BAD-INPUT": (
+        "kills, full disks, damage, odd files and names, moving branches",
+        (
+            "test_builds_and_updates_that_are_killed_end_with_the_facts_of_a_cold_build",
+            "test_a_full_disk_under_the_pack_is_said_and_keeps_the_old_epoch",
+            "test_a_ranked_index_that_cannot_be_written_fails_no_update",
+            "test_damage_to_the_stored_files_is_healed",
+            "test_a_file_that_changes_while_it_is_read_is_right_at_the_next_question",
+            "test_a_line_of_twenty_megabytes_is_searched_and_its_limit_named",
+            "test_deep_nesting_is_indexed_or_named_and_harms_no_other_file",
+            "test_a_file_whose_parsing_takes_too_long_is_named",
+            "test_special_files_and_links_are_left_alone",
+            "test_a_change_of_case_only_is_a_rename",
+            "test_answers_while_branches_change_are_each_of_one_state",
+            "test_a_language_that_is_not_known_is_searched_as_text",
+            "test_an_expression_that_takes_too_long_is_given_up_and_said",
+            "test_a_question_that_cannot_be_meant_is_refused",
+        ),
+    ),
+    "MAP-SECTIONS": (
+        "every section of the map",
+        ("test_the_default_is_short_and_says_what_is_missing", "test_the_public_api_is_what_is_explicitly_offered"),
+    ),
+    "LEFT-OUT-SAID": ("status says what is left out", ("test_status_says_what_the_index_does_not_hold",)),
 }
