@@ -1,5 +1,6 @@
 """The order in which answers show files: code, then tests, then the rest."""
 
+from functools import lru_cache
 from typing import Final
 
 _PROSE: Final = frozenset(
@@ -8,6 +9,7 @@ _PROSE: Final = frozenset(
 _TEST_MARKS: Final = ("test/", "tests/", "testing/", "spec/", "__tests__/", "test_", "_test.", ".test.", ".spec.")
 
 
+@lru_cache(maxsize=32_768)
 def file_rank(path: str, language: str) -> int:
     """Return 0 for code, 1 for tests, 2 for everything else."""
     if language in _PROSE:

@@ -98,6 +98,11 @@ class IndexState:
         return {row[0]: text_from(row) for row in self.text_rows if row[0] in held}
 
     @cached_property
+    def n_with_facts(self) -> int:
+        """Return how many files have facts."""
+        return sum(one.facts_id is not None for one in self.files.values())
+
+    @cached_property
     def in_order(self) -> tuple[IndexedFile, ...]:
         """Return the files in the order in which answers show them."""
         files = self.files

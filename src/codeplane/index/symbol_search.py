@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import re2
 
@@ -35,6 +35,8 @@ _FIRST_KINDS: Final = (
     DefinitionKind.METHOD,
     DefinitionKind.PROPERTY,
 )
+_KIND_RANKS: Final = {kind: rank for rank, kind in enumerate(_FIRST_KINDS)}
+_KINDS: Final = {int(kind): kind for kind in DefinitionKind}
 _KIND_ALIASES: Final = {
     "func": "function",
     "fn": "function",
@@ -80,8 +82,7 @@ class SymbolScope:
     languages: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolHit:
+class SymbolHit(NamedTuple):
     """A definition that was found; what its file's outline knows of it is read when it is asked for.
 
     Invariant: it may be used as long as its reader.
@@ -260,15 +261,16 @@ def _named(
     """Return the definitions with one of the folded names, inside of what the other parts name."""
     hits = []
     holders = _files_with(reader, parts[-2]) if len(parts) > 1 else None
-    for file, number, kind, name in _rows(reader, keys):
-        if (path and file.path != path) or not _accepts(scope, file, DefinitionKind(kind)):
+    for file, number, kind_number, name in _rows(reader, keys):
+        kind = _KINDS[kind_number]
+        if (path and file.path != path) or not _accepts(scope, file, kind):
             continue
         if holders is not None and not path and file.file_id not in holders and not _names_file(file, parts[-2]):
             continue
         how = match
         if match is Match.EXACT and name != parts[-1]:
             how = Match.FORM
-        hit = SymbolHit(reader, file, number, how, DefinitionKind(kind), name)
+        hit = SymbolHit(reader, file, number, how, kind, name)
         if len(parts) == 1 or _is_inside(hit, parts, folded):
             hits.append(hit)
     return _nearest_containers(hits, parts, path)
@@ -404,5 +406,4 @@ def _hit(reader: FactReader, file: FactFile, number: int, match: Match) -> Symbo
 
 def _order(hit: SymbolHit) -> tuple[int, int, int, int, str, int]:
     rank = file_rank(hit.file.path, hit.file.language)
-    kind = _FIRST_KINDS.index(hit.kind) if hit.kind in _FIRST_KINDS else len(_FIRST_KINDS)
-    return hit.match, rank, len(hit.name), kind, hit.file.path, hit.number
+    return hit.match, rank, len(hit.name), _KIND_RANKS.get(hit.kind, len(_FIRST_KINDS)), hit.file.path, hit.number

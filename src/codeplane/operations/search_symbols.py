@@ -401,6 +401,6 @@ def _answer(
         query_time_ms=0,
         epoch=reader.epoch,
         about=about,
-        files_searched=sum(file.facts_id is not None for file in state.files.values()),
+        files_searched=state.n_with_facts,
         not_searched=dict(sorted(problems.items())),
     )

@@ -6,8 +6,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.columns import Columns, decode_columns
@@ -21,9 +20,8 @@ _KEPT = 400
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class FactFile:
-    """A file that may have facts."""
+class FactFile(NamedTuple):
+    """A file that may have facts; a tuple, because a common name is defined in hundreds of them."""
 
     file_id: int
     path: str
