@@ -104,7 +104,7 @@ def test_the_count_is_that_of_the_lines_and_does_not_hold_the_definition(shop: D
         "function get, src/shop/store.py:19: 5 references\n"
     )
     assert text(shop, query="Base.close", mode="references").startswith(
-        "method Base.close, src/shop/store.py:2: 1 references\n"
+        "method Base.close, src/shop/store.py:2: 1 reference\n"
     )
 
 

@@ -194,17 +194,17 @@ class IndexStore:
         try:
             self.pack = self._pack()
             if self._pack_is_short():
-                self._start_over("its text file is missing or cut")
+                self.start_over("its text file is missing or cut")
             elif not self._pack_is_as_left() and not self._pack_holds_its_texts():
-                self._start_over("its text file was changed")
+                self.start_over("its text file was changed")
             elif self.meta("format", FACTS_FORMAT) != FACTS_FORMAT:
-                self._start_over("its facts were made by another version")
+                self.start_over("its facts were made by another version")
             if self.meta("format") != FACTS_FORMAT:
                 self.set_meta({"format": FACTS_FORMAT, "epoch": str(max(self.epoch(), self._last_epoch()))})
         except CodePlaneError as error:
             if error.code not in DAMAGE:
                 raise
-            self._start_over("index.db was damaged")
+            self.start_over("index.db was damaged")
 
     def _pack(self) -> TextPack:
         """Return this database's own pack; its name is drawn, so that no state of another index can read it."""
@@ -248,9 +248,6 @@ class IndexStore:
 
     def start_over(self, reason: str) -> None:
         """Throw the index away and begin with an empty one, whose epochs go on above the old."""
-        self._start_over(reason)
-
-    def _start_over(self, reason: str) -> None:
         self.distrusted = ""
         epoch = self._last_epoch()
         with suppress(CodePlaneError):

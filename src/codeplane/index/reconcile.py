@@ -276,10 +276,13 @@ class Reconciler:
         if before is None and self.state is not None and len(self.state.stamps) >= _MANY_FILES:
             # What was made lives as long as the process; looking through it for garbage takes longer than answers do.
             gc.freeze()
-        return ReconcileReport(
-            *report, n_files=len(found.files), sweep_ms=(swept - begun) * 1000, total_ms=(ended - begun) * 1000,
+        return replace(
+            report,
+            n_files=len(found.files),
+            sweep_ms=(swept - begun) * 1000,
+            total_ms=(ended - begun) * 1000,
             healed=self.store.healed,
-        )  # fmt: skip
+        )
 
     def _stored(self) -> StoredState | None:
         """Return what the database knows, None when that is in memory; the first sweep takes its decisions over."""
@@ -298,16 +301,14 @@ class Reconciler:
             return None
         return stored
 
-    def _apply(
-        self, found: Sweep, stored: StoredState | None
-    ) -> tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
+    def _apply(self, found: Sweep, stored: StoredState | None) -> ReconcileReport:
         self.store.database.check_file()
         before = self._state_of(stored, found, None) if stored is not None else self.state
         if before is None or self.store.published() != before.published:
             before = self._state_of(self.store.load(), found, None)
         if not before.racy and found.files == before.stamps and before.epoch:
             self.state = _with_left_out(before, found)
-            return before.epoch, (), (), (), ()
+            return ReconcileReport(before.epoch)
         return self._write(found, before)
 
     def _compact_if_worthwhile(self) -> None:
@@ -368,9 +369,7 @@ class Reconciler:
         kept, self._structure = self._structure, None
         return kept[1] if kept is not None and kept[0] is self.store.database else None
 
-    def _write(
-        self, found: Sweep, before: IndexState
-    ) -> tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
+    def _write(self, found: Sweep, before: IndexState) -> ReconcileReport:
         # A start that finds nothing changed needs none of what updates are made with.
         from codeplane.index.update import IndexUpdate, UpdateInput  # noqa: PLC0415
 
@@ -404,7 +403,7 @@ class Reconciler:
             self._structure = (self.store.database, update.structure)
         self.state = self._state_of(stored, found, before)
         renamed = _renames(before.files, stored.files, list(result.removed), list(result.added))
-        return result.epoch, result.added, result.changed, result.removed, renamed
+        return ReconcileReport(result.epoch, result.added, result.changed, result.removed, renamed)
 
 
 @contextmanager

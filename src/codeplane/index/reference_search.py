@@ -111,12 +111,15 @@ def evidence_words(reader: FactReader, chain: tuple[tuple[int, int, int], ...]) 
     return words
 
 
-def _hit(view: FileView, position: int, tier: Tier) -> ReferenceHit:
-    start = view.columns.starts[position]
-    text = view.text
+def hit_at(path: str, text: bytes, start: int, tier: Tier, role: ReferenceRole) -> ReferenceHit:
+    """Return the reference at a place of a text, with its line."""
     line, column = line_and_column(text, start)
     end = text.find(b"\n", start)
     whole = text[start - column : end if end >= 0 else len(text)]
-    role = ReferenceRole(view.columns.roles[position])
     characters = len(whole[:column].decode("utf-8", "replace"))
-    return ReferenceHit(view.file.path, start, line, characters, whole.decode("utf-8", "replace"), tier, role)
+    return ReferenceHit(path, start, line, characters, whole.decode("utf-8", "replace"), tier, role)
+
+
+def _hit(view: FileView, position: int, tier: Tier) -> ReferenceHit:
+    role = ReferenceRole(view.columns.roles[position])
+    return hit_at(view.file.path, view.text, view.columns.starts[position], tier, role)

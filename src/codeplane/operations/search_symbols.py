@@ -109,7 +109,7 @@ def _imports_of(context: CallContext, reader: FactReader, request: SearchRequest
     cursor = None
     if len(hits) > request.limit:
         cursor = _cursor(request, reader, {"group": 0, "path": page[-1].path, "start": page[-1].start})
-    about = f"{file.path}: imported by {count_importing_files(reader, file)} files"
+    about = f"{file.path}: imported by {_counted(count_importing_files(reader, file), 'file')}"
     if not file.modules:
         about = f"{file.path} is no module that imports could be followed to."
     results = [_reference_hit(hit, [], 0, request) for hit in page]
@@ -243,7 +243,7 @@ def _one_per_line(page: list[tuple[int, ReferenceHit]]) -> list[tuple[int, Refer
 
 def _about(symbols: list[SymbolHit], counts: list[int], request: SearchRequest) -> str:
     lines = [
-        f"{symbol.kind.label} {symbol.lexical_path}, {symbol.file.path}:{symbol.line}: {count} references"
+        f"{symbol.kind.label} {symbol.lexical_path}, {symbol.file.path}:{symbol.line}: {_counted(count, 'reference')}"
         for symbol, count in zip(symbols, counts, strict=True)
     ]
     if request.certainty == "all":
@@ -251,6 +251,11 @@ def _about(symbols: list[SymbolHit], counts: list[int], request: SearchRequest) 
     elif any(symbol.kind in _READ_BY_NAME for symbol in symbols):
         lines.append("Uses on receivers of unknown type are not among them: certainty=all lists those too.")
     return "\n".join(lines)
+
+
+def _counted(count: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _symbol_hit(reader: FactReader, hit: SymbolHit, request: SearchRequest) -> SearchHit:

@@ -48,7 +48,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
 ) -> int:
     """Find every line that holds QUERY, or a symbol of that name; exit code 1 when there is none.
 
-    A symbol is a name, Class.method, path::Name, path:line or path:line:column.
+    A symbol is a name, Class.method, path::Name, path:line or path:line:column. With -r a file or module is answered
+    with its imports.
     """
     arguments = {
         "query": query,
