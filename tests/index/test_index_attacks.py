@@ -457,6 +457,13 @@ def test_a_pack_that_is_cut_under_a_running_process_is_built_again(indexed: Work
     assert [hit["path"] for hit in result_of(call(door, "search", {"query": "needle"}))["results"]] == ["new.py"]
 
 
+def test_a_cut_pack_is_noticed_when_nothing_else_changed(indexed: Workspace) -> None:
+    pack = next(indexed.places.private.glob("text-*.pack"))
+    pack.unlink()
+    assert lines(indexed, "three") == [("docs/guide.md", 3)]
+    assert "text file is missing or cut" in indexed.index.store.healed
+
+
 def test_an_index_that_is_built_again_in_a_running_process_answers_with_its_own_facts(indexed: Workspace) -> None:
     door = Door(indexed, OPERATIONS)
 

@@ -6,7 +6,6 @@ Everything here is derived: a file that is missing, damaged or of another schema
 import marshal
 import shutil
 import sqlite3
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -36,6 +35,7 @@ _SELECT_TEXTS: Final = "SELECT text_id, offset, length, line_count FROM texts"
 
 # What is said of a database that is not what it should be.
 DAMAGE: Final = frozenset({"STORE_CORRUPT", "INDEX_CORRUPT", "QUERY_FAILED"})
+PACK_IS_CUT: Final = "its text file is missing or cut"
 # Other processes may be building the whole index.
 _LOCK_SECONDS: Final = 600.0
 # Of so many epochs it is kept which facts the files had.
@@ -193,8 +193,8 @@ class IndexStore:
         self.database = self._open()
         try:
             self.pack = self._pack()
-            if self._pack_is_short():
-                self.start_over("its text file is missing or cut")
+            if not self.pack.holds(self.pack_size()):
+                self.start_over(PACK_IS_CUT)
             elif not self._pack_is_as_left() and not self._pack_holds_its_texts():
                 self.start_over("its text file was changed")
             elif self.meta("format", FACTS_FORMAT) != FACTS_FORMAT:
@@ -268,13 +268,6 @@ class IndexStore:
                 shutil.rmtree(pack, ignore_errors=True)
             else:
                 pack.unlink(missing_ok=True)
-
-    def _pack_is_short(self) -> bool:
-        try:
-            status = self.pack.path.stat()
-            return not stat.S_ISREG(status.st_mode) or status.st_size < self.pack_size()
-        except OSError:
-            return self.pack_size() > 0
 
     def _pack_is_as_left(self) -> bool:
         return self.meta("pack_stamp") == self.pack.stamp()

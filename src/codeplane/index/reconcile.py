@@ -24,6 +24,7 @@ from codeplane.index.file_order import file_rank
 from codeplane.index.index_store import (
     DAMAGE,
     KEPT_SNAPSHOTS,
+    PACK_IS_CUT,
     IndexedFile,
     IndexedText,
     IndexStore,
@@ -263,7 +264,7 @@ class Reconciler:
             report = self._apply(found, stored)
         except CodePlaneError as error:
             if error.code in DAMAGE:
-                self.store.start_over("index.db was damaged")
+                self.store.start_over(PACK_IS_CUT if error.message == PACK_IS_CUT else "index.db was damaged")
             elif error.code == "DATABASE_UNAVAILABLE":
                 self.store.reopen()
             else:
@@ -306,6 +307,9 @@ class Reconciler:
         before = self._state_of(stored, found, None) if stored is not None else self.state
         if before is None or self.store.published() != before.published:
             before = self._state_of(self.store.load(), found, None)
+        # Only now: another process may have replaced the pack that the state before was read from.
+        if not before.pack.holds(before.pack_size):
+            raise CodePlaneError("INDEX_CORRUPT", PACK_IS_CUT)
         if not before.racy and found.files == before.stamps and before.epoch:
             self.state = _with_left_out(before, found)
             return ReconcileReport(before.epoch)
