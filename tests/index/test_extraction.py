@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from codeplane.core.errors import CodePlaneError
 from codeplane.core.processes import Companion, CompanionGoneError
-from codeplane.index import extraction
-from codeplane.index.extraction import CRASHED, ExtractionJob, ExtractionPool, extract_here
+from codeplane.index import extraction, update
+from codeplane.index.extraction import CRASHED, Errand, ExtractionJob, ExtractionPool, extract_here
 from codeplane.index.facts.encoded import EncodedFacts
 from index.facts_dump import dump_facts
 from support.doors import open_test_workspace
@@ -65,6 +66,46 @@ def test_a_companion_that_does_not_answer_is_ended(tmp_path: Path) -> None:
     companion = Companion((sys.executable, "-c", "import time; time.sleep(60)"), tmp_path)
     with pytest.raises(CompanionGoneError):
         companion.ask(b"x", 0.2)
+
+
+@pytest.mark.parametrize("fate", ["well", "not started", "ended", "in the middle"])
+def test_what_is_done_apart_is_the_same_whatever_becomes_of_its_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fate: str
+) -> None:
+    files: dict[str, str | bytes] = {f"p/m{number}.py": f"def needle_{number}(a): return a\n" for number in range(30)}
+    root = make_repository(tmp_path / "repo", {"p/__init__.py": "", **files})
+    with open_test_workspace(root) as workspace:
+        workspace.index.refresh()
+        expected = dump_facts(workspace)
+    (root / ".codeplane").rename(tmp_path / "old")
+    begun: list[str] = []
+
+    class Fated(Errand):
+        def __init__(self, pack: Path, name: str, *values: object) -> None:
+            begun.append(name)
+            super().__init__(pack, name, *values)
+            if fate == "in the middle" and self._worker is not None:
+                self._worker.end()
+
+        def _run(self, worker: Companion, message: bytes) -> None:
+            if fate == "ended":
+                worker.end()
+            super()._run(worker, message)
+
+    def not_started(pack: Path) -> Companion:
+        raise CodePlaneError("INTERNAL_ERROR", f"no process for {pack}")
+
+    monkeypatch.setattr(update, "MANY_BYTES", 1)
+    monkeypatch.setattr(update, "Errand", Fated)
+    if fate == "not started":
+        monkeypatch.setattr(extraction, "_start", not_started)
+        monkeypatch.setattr(update._Intake, "read_with_others", update._Intake.read_here)
+    with open_test_workspace(root) as workspace:
+        workspace.index.refresh()
+        assert dump_facts(workspace) == expected
+        assert [hit.path for hit in workspace.index.lexical_search("needle_7", 5)] == ["p/m7.py"]
+        assert len(list((workspace.places.private / "tantivy").glob("gen-*"))) == 1
+    assert sorted(begun) == ["identify", "rank"]
 
 
 _BUILD = """

@@ -28,11 +28,10 @@ import tantivy
 from codeplane.core.clock import SystemClock
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import RandomIds
-from codeplane.index import extraction, structure, sweep, update
+from codeplane.index import extraction, lexical_index, reconcile, structure, sweep, update
 from codeplane.index.compaction import compact
 from codeplane.index.extraction import ExtractionJob, ExtractionPool
 from codeplane.index.ignore_rules import matcher_for
-from codeplane.index.lexical_index import LexicalUpdate
 from codeplane.index.text_pack import PackWriter
 from codeplane.index.text_search import TextQuery, find_lines
 from codeplane.index.tree_reader import TreeReader
@@ -203,8 +202,7 @@ def test_two_processes_may_both_find_the_ranked_index_missing(
     with opened(indexed.root) as other:
         other.index.refresh()
         shutil.rmtree(indexed.places.private / "tantivy")
-        reconciler = indexed.index._reconciler
-        real = reconciler._documents
+        real = lexical_index.documents_to_rank
 
         def documents(*arguments: Any) -> Any:
             # A thread, because the other one may have to wait until this one is ready.
@@ -213,7 +211,7 @@ def test_two_processes_may_both_find_the_ranked_index_missing(
             thread.join(2)
             yield from real(*arguments)
 
-        monkeypatch.setattr(reconciler, "_documents", documents)
+        monkeypatch.setattr(reconcile, "documents_to_rank", documents)
         assert len(indexed.index.lexical_search("alpha", 5)) == 3
 
 
@@ -307,29 +305,17 @@ def test_a_database_that_may_not_grow_is_said_and_keeps_the_old_epoch(indexed: W
     assert facts_of_cold_build(indexed.root) == survived
 
 
-class _BrokenWriter:
-    """A tantivy writer whose own thread has ended, as it does when the disk is full."""
-
-    def __getattr__(self, _name: str) -> Callable[..., None]:
-        def broken(*_arguments: object) -> None:
-            raise ValueError("An error occurred in a thread: 'An index writer was killed.'")
-
-        return broken
-
-
 def test_a_ranked_index_that_cannot_be_written_fails_no_update(
     indexed: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(indexed.root, {"new.py": "def needle():\n    return alpha\n"})
     (indexed.root / "docs" / "guide.md").unlink()
-    real = LexicalUpdate.__init__
 
-    def broken(self: LexicalUpdate, *arguments: Any) -> None:
-        real(self, *arguments)
-        self._writer = _BrokenWriter()  # type: ignore[assignment]
+    def broken(*_arguments: object) -> None:
+        raise ValueError("An error occurred in a thread: 'An index writer was killed.'")
 
     with monkeypatch.context() as patch:
-        patch.setattr(LexicalUpdate, "__init__", broken)
+        patch.setattr(lexical_index, "_write", broken)
         assert lines(indexed, "needle") == [("new.py", 1)]
     assert [hit.path for hit in indexed.index.lexical_search("needle", 5)] == ["new.py"]
     assert len(list((indexed.places.private / "tantivy").glob("gen-*"))) == 1

@@ -1,8 +1,11 @@
 """Outlines come back from their bytes as they were."""
 
+from dataclasses import fields
+
 import pytest
 
 from codeplane.index.facts.compiling import compile_facts
+from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.outline_storage import decode_outline, encode_outline
 from codeplane.languages.catalog import load_language
 from codeplane.languages.facts import no_facts
@@ -22,16 +25,25 @@ def test_an_outline_comes_back_as_it_was(dialect: str) -> None:
     language = load_language(dialect)
     assert language is not None
     outline = compile_facts(language.extract(SOURCES[dialect]), SOURCES[dialect]).outline
-    assert outline.definition_rows
-    assert decode_outline(encode_outline(outline)) == outline
+    assert len(outline.definition_rows)
+    assert _values(decode_outline(encode_outline(outline))) == _values(outline)
 
 
 def test_an_empty_outline_and_one_far_into_a_file_come_back() -> None:
     nothing = compile_facts(no_facts(b"", "too large"), b"").outline
-    assert decode_outline(encode_outline(nothing)) == nothing
+    assert _values(decode_outline(encode_outline(nothing))) == _values(nothing)
     language = load_language("python")
     assert language is not None
     source = b"#" * 70_000 + b"\n" * 70_000 + "def é(): pass\n".encode() * 300
     far = compile_facts(language.extract(source), source).outline
     assert far.lines[0][0] > 0xFFFF
-    assert decode_outline(encode_outline(far)) == far
+    assert _values(decode_outline(encode_outline(far))) == _values(far)
+
+
+def _values(outline: Outline) -> dict[str, object]:
+    """Return everything an outline says, whatever its columns are kept in."""
+    sequences = {"definition_rows", "lines", "expression_uses", "expressions"}
+    names = {field.name for field in fields(Outline)} - {"expression_columns"} | {"expressions"}
+    return {
+        name: list(getattr(outline, name)) if name in sequences else getattr(outline, name) for name in sorted(names)
+    }

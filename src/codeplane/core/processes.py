@@ -371,6 +371,10 @@ class Companion:
     def _kill(self) -> None:
         _signal_group(self._process, signal.SIGKILL)
 
+    def end(self) -> None:
+        """End the program, from any thread; one that asks finds it gone."""
+        self._kill()
+
     def close(self) -> None:
         """End the program and wait for it."""
         self._kill()

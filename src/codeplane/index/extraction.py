@@ -1,4 +1,4 @@
-"""Extract facts from texts of the pack, in other processes when there is much to do.
+"""Extract facts from texts of the pack, and other work that can be done apart, in processes when there is much to do.
 
 Parsing holds the interpreter's lock, so that only processes run in parallel; starting them costs 0.2 s, which a few
 files do not repay. A file whose parser crashes or hangs ends its process, not this one, and is named.
@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.processes import Companion, CompanionGoneError
@@ -22,6 +22,7 @@ from codeplane.languages.parsing import TIME_LIMIT_S
 # Below so many bytes of source this process does the work itself.
 MANY_BYTES = 1_500_000
 CRASHED = "the parser failed on it"
+_ERRAND_SECONDS = 600.0
 _N_WORKERS = 2
 _BATCH_BYTES = 200_000
 _BATCH_FILES = 60
@@ -102,7 +103,7 @@ class ExtractionPool:
     def _answered(self, worker: Companion | None, batch: _Batch) -> tuple[Companion | None, list[EncodedFacts | None]]:
         """Ask for a batch; when its process fails, ask for each job alone, so that only the culprit has no facts."""
         try:
-            worker = worker or self._start()
+            worker = worker or _start(self._pack)
             return worker, _ask(worker, batch)
         except (CompanionGoneError, CodePlaneError):
             worker = None
@@ -112,16 +113,49 @@ class ExtractionPool:
                 answers.append(None)
                 continue
             try:
-                worker = worker or self._start()
+                worker = worker or _start(self._pack)
                 answers.extend(_ask(worker, [job]))
             except (CompanionGoneError, CodePlaneError):
                 worker = None
                 answers.append(encoded(no_facts(b"", CRASHED), b""))
         return worker, answers
 
-    def _start(self) -> Companion:
-        argv = (sys.executable, "-P", "-m", "codeplane.index.extraction_worker", str(self._pack))
-        return Companion(argv, self._pack.parent)
+
+class Errand:
+    """One question to a process of its own, answered while this one goes on."""
+
+    def __init__(self, pack: Path, name: str, *values: Any) -> None:
+        self._answer: bytes | None = None
+        self._worker: Companion | None = None
+        try:
+            self._worker = _start(pack)
+        except CodePlaneError:
+            return
+        message = marshal.dumps((name, *values))
+        self._thread = threading.Thread(target=self._run, args=(self._worker, message), daemon=True)
+        self._thread.start()
+
+    def answer(self) -> bytes | None:
+        """Wait for the answer; None when the process failed, so that whoever asks does it himself."""
+        if self._worker is not None:
+            self._thread.join()
+        return self._answer
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        if self._worker is not None:
+            self._worker.end()
+            self._thread.join()
+
+    def _run(self, worker: Companion, message: bytes) -> None:
+        with suppress(CompanionGoneError):
+            self._answer = worker.ask(message, _ERRAND_SECONDS)
+            worker.close()
+
+
+def _start(pack: Path) -> Companion:
+    argv = (sys.executable, "-P", "-m", "codeplane.index.extraction_worker", str(pack))
+    return Companion(argv, pack.parent)
 
 
 def extract_here(job: ExtractionJob, source: bytes) -> EncodedFacts | None:
@@ -130,6 +164,6 @@ def extract_here(job: ExtractionJob, source: bytes) -> EncodedFacts | None:
 
 
 def _ask(worker: Companion, batch: _Batch) -> list[EncodedFacts | None]:
-    message = marshal.dumps([(job.offset, job.length, job.dialect) for job in batch])
+    message = marshal.dumps(("extract", [(job.offset, job.length, job.dialect) for job in batch]))
     answer = worker.ask(message, (1 + len(batch)) * 4 * TIME_LIMIT_S)
     return [EncodedFacts(*one) if one is not None else None for one in marshal.loads(answer)]  # noqa: S302 - our own

@@ -1,16 +1,19 @@
-"""A process that turns texts of the pack into facts: reads jobs from standard input, writes facts to standard output.
+"""A process that works for another one: reads questions from standard input, writes answers to standard output.
 
-Started as `python -m codeplane.index.extraction_worker PACK`. A message is four bytes of length and a marshalled value:
-a job is a list of (offset, length, dialect), its answer a list of facts as tuples. It ends when its input does.
+Started as `python -m codeplane.index.extraction_worker PACK`. A message is four bytes of length and a marshalled value;
+a question is a tuple that begins with one of the names in `_ANSWERS`. It ends when its input does.
 """
 
 import gc
 import marshal
 import os
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import BinaryIO
 
-from codeplane.index.facts.encoded import encode_facts
+from codeplane.index.facts.encoded import encode_facts, named_definitions
+from codeplane.index.facts.outline_storage import decode_outline
 
 LENGTH_BYTES = 4
 
@@ -20,28 +23,49 @@ def main(pack: str) -> None:
     # Collecting costs a tenth of the time; the little that is in cycles is collected rarely.
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)
-    descriptor = os.open(pack, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        _serve(descriptor, sys.stdin.buffer, sys.stdout.buffer)
-    finally:
-        os.close(descriptor)
+    _serve(Path(pack), sys.stdin.buffer, sys.stdout.buffer)
 
 
-def _serve(descriptor: int, jobs: BinaryIO, answers: BinaryIO) -> None:
+def _serve(pack: Path, questions: BinaryIO, answers: BinaryIO) -> None:
     while True:
-        head = jobs.read(LENGTH_BYTES)
+        head = questions.read(LENGTH_BYTES)
         if len(head) < LENGTH_BYTES:
             return
-        job = marshal.loads(jobs.read(int.from_bytes(head)))  # noqa: S302 - from the process that started this one
-        answer = []
-        for offset, length, dialect in job:
-            facts = encode_facts(os.pread(descriptor, length, offset), dialect)
-            answer.append(tuple(facts) if facts is not None else None)
-        data = marshal.dumps(answer)
+        question = marshal.loads(questions.read(int.from_bytes(head)))  # noqa: S302 - from the process that started this one
+        data = _ANSWERS[question[0]](pack, *question[1:])
         answers.write(len(data).to_bytes(LENGTH_BYTES))
         answers.write(data)
         answers.flush()
 
+
+def _extracted(pack: Path, jobs: list[tuple[int, int, str]]) -> bytes:
+    """Return the facts of texts, each as a tuple or None."""
+    answer = []
+    with pack.open("rb") as texts:
+        for offset, length, dialect in jobs:
+            facts = encode_facts(os.pread(texts.fileno(), length, offset), dialect)
+            answer.append(tuple(facts) if facts is not None else None)
+    return marshal.dumps(answer)
+
+
+def _identified(_pack: Path, outlines: list[tuple[str, bytes]]) -> bytes:
+    """Return the definitions of outlines, each with where its definitions are at home."""
+    return marshal.dumps([named_definitions(home, decode_outline(outline)) for home, outline in outlines])
+
+
+def _ranked(pack: Path, directory: str, documents: list[tuple[str, str, int, int, str]], epoch: int) -> bytes:
+    """Fill a generation of the ranked text; return what went wrong, empty for nothing."""
+    # Only one process is ever asked for it.
+    from codeplane.index.lexical_index import LexicalDocument, fill_generation  # noqa: PLC0415
+
+    try:
+        fill_generation(Path(directory), pack, map(LexicalDocument._make, documents), epoch)
+    except (ValueError, OSError) as error:
+        return (str(error) or type(error).__name__).encode("utf-8", "replace")
+    return b""
+
+
+_ANSWERS: dict[str, Callable[..., bytes]] = {"extract": _extracted, "identify": _identified, "rank": _ranked}
 
 if __name__ == "__main__":
     main(sys.argv[1])

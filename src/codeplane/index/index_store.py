@@ -7,7 +7,7 @@ import marshal
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -45,6 +45,9 @@ _READERS_SECONDS: Final = 600
 
 # Facts are kept as this version writes them; those of another version are made anew.
 FACTS_FORMAT = f"{VERSION}/{FORMAT}/{marshal.version}"
+
+# Filling an index row by row takes longer than making it anew, from so many rows on.
+_MANY_ROWS: Final = 10_000
 
 INDEX_SCHEMA = Schema(
     "index",
@@ -349,6 +352,23 @@ def write_meta(connection: sqlite3.Connection, values: Mapping[str, str]) -> Non
     connection.executemany(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", list(values.items())
     )
+
+
+@contextmanager
+def filling_definitions(connection: sqlite3.Connection, n_rows: int) -> Iterator[None]:
+    """Insert rows into `definitions`; where there were none, its indexes are made at the end."""
+    is_first = connection.execute("SELECT 1 FROM definitions LIMIT 1").fetchone() is None
+    if n_rows < _MANY_ROWS or not is_first:
+        yield
+        return
+    indexes = connection.execute(
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'definitions' AND sql IS NOT NULL"
+    ).fetchall()
+    for name, _ in indexes:
+        connection.execute(f"DROP INDEX {name}")
+    yield
+    for _, statement in indexes:
+        connection.execute(statement)
 
 
 def write_files(connection: sqlite3.Connection, rows: Iterable[tuple[object, ...]]) -> None:

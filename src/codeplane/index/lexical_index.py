@@ -9,19 +9,22 @@ Words are split at everything that is no letter or digit; names of the file's fa
 camel-case parts. Tokenizers by regular expression took ten times as long.
 """
 
+import os
 import re
 import shutil
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import tantivy
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import RandomIds
 from codeplane.core.logs import fields, get_logger
+from codeplane.index.facts.columns import names_of
 
 _log = get_logger(__name__)
 
@@ -35,13 +38,16 @@ _WORD: Final = re.compile(r"[^\W_]+")
 _GENERATION: Final = re.compile(r"gen-[0-9a-z]+")
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalDocument:
-    """A file as it is indexed; `names` are the identifiers of its facts with blanks between."""
+class LexicalDocument(NamedTuple):
+    """A file as it is indexed: where its text lies in the pack, and the identifiers of its facts with blanks between.
+
+    A tuple of plain values, so that it can cross between processes.
+    """
 
     path: str
     language: str
-    text: str
+    offset: int
+    length: int
     names: str
 
 
@@ -53,81 +59,85 @@ class RankedFile:
     score: float
 
 
-class LexicalUpdate:
-    """Documents on their way into the index; nothing is seen before `commit`, which may come once.
+def documents_to_rank(
+    connection: sqlite3.Connection, names: Mapping[int, str], wanted: frozenset[str] | None
+) -> Iterator[LexicalDocument]:
+    """Yield the files of these paths, or all, as the ranked text takes them; `names` are those known by facts."""
+    rows = connection.execute(
+        "SELECT path, language, offset, length, facts_id FROM files JOIN texts USING (text_id) ORDER BY path"
+    )
+    for path, language, offset, length, facts_id in rows:
+        if wanted is None or path in wanted:
+            known = names.get(facts_id)
+            spelled = known if known is not None else names_of(connection, facts_id)
+            yield LexicalDocument(path, language, offset, length, spelled)
 
-    Invariant: when `is_new`, the generation held nothing before, and every file of the tree has to be put. After a
-    failure nothing more is taken; `write` says it, so that the update of the other facts goes on.
+
+class LexicalUpdate:
+    """What goes into the index and what comes out of it, collected; nothing happens before `LexicalIndex.finish`.
+
+    A `directory` is that of a new generation, for which every file of the tree has to be put. Another process may
+    fill it meanwhile: `filled` waits for it and returns what went wrong, empty for nothing, None when it failed itself.
     """
 
-    def __init__(self, index: tantivy.Index, directory: Path | None) -> None:
-        self.index = index
+    def __init__(self, directory: Path | None) -> None:
         self.directory = directory
-        with _panics_as_errors():
-            self._writer = index.writer(_HEAP_BYTES if directory is not None else _SMALL_HEAP_BYTES, num_threads=1)
-        self.put_paths: set[str] = set()
-        self._failure = ""
+        self.documents: list[LexicalDocument] = []
+        self.removed: list[str] = []
+        self.filled: Callable[[], bytes | None] | None = None
 
     @property
     def is_new(self) -> bool:
         """Tell whether this fills a generation of its own."""
         return self.directory is not None
 
-    def put(self, document: LexicalDocument) -> None:
-        """Add a file, in the place of what was known of it."""
-        self.put_paths.add(document.path)
-        if self._failure:
-            return
-        with self._keeping_failure():
-            if not self.is_new:
-                self._writer.delete_documents_by_term("path", document.path)
-            self._writer.add_document(
-                tantivy.Document(
-                    path=document.path,
-                    language_family=document.language,
-                    content=document.text,
-                    identifiers=document.names,
-                    parts=" ".join(_parts(document.names)),
-                )
-            )
-
-    def remove(self, path: str) -> None:
-        """Take a file out."""
-        if self._failure:
-            return
-        with self._keeping_failure():
-            self._writer.delete_documents_by_term("path", path)
-
-    @contextmanager
-    def _keeping_failure(self) -> Iterator[None]:
-        """Keep a failure for `write`: a full disk ends the writer's own thread while documents are put."""
-        try:
-            with _panics_as_errors():
-                yield
-        except (ValueError, OSError) as error:
-            self._failure = str(error) or type(error).__name__
-
-    def write(self, epoch: int) -> None:
-        """Make everything visible as the state of an epoch.
-
-        Raises:
-            ValueError, OSError: it could not be written.
-        """
-        if self._failure:
-            raise ValueError(self._failure)
-        with _panics_as_errors():
-            self._writer.delete_documents_by_term("path", _EPOCH_KEY)
-            self._writer.add_document(tantivy.Document(path=_EPOCH_KEY, epoch=epoch))
-            self._writer.commit()
-            self._writer.wait_merging_threads()
-            self.index.reload()
-
-    def cancel(self) -> None:
-        """Drop what was put, and the generation that was begun for it."""
-        with suppress(ValueError, OSError), _panics_as_errors():
-            self._writer.rollback()
+    def drop(self) -> None:
+        """Remove the generation that was begun."""
         if self.directory is not None:
             shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def fill_generation(directory: Path, pack: Path, documents: Iterable[LexicalDocument], epoch: int) -> None:
+    """Write a new generation as the state of an epoch.
+
+    Raises:
+        ValueError, OSError: it could not be written.
+    """
+    # A process that ended may have begun.
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    with _panics_as_errors():
+        index = _registered(tantivy.Index(_schema(), str(directory)))
+        _write(index, _HEAP_BYTES, pack, documents, (), epoch)
+
+
+def _write(
+    index: tantivy.Index,
+    heap: int,
+    pack: Path,
+    documents: Iterable[LexicalDocument],
+    gone: Iterable[str],
+    epoch: int,
+) -> None:
+    """Take out what is gone, add documents and make all of it visible as the state of an epoch."""
+    writer = index.writer(heap, num_threads=1)
+    for path in (*gone, _EPOCH_KEY):
+        writer.delete_documents_by_term("path", path)
+    with pack.open("rb") as texts:
+        for path, language, offset, length, names in documents:
+            text = os.pread(texts.fileno(), length, offset).decode("utf-8", "replace")
+            writer.add_document(
+                tantivy.Document(
+                    path=path,
+                    language_family=language,
+                    content=text,
+                    identifiers=names,
+                    parts=" ".join(_parts(names)),
+                )
+            )
+    writer.add_document(tantivy.Document(path=_EPOCH_KEY, epoch=epoch))
+    writer.commit()
+    writer.wait_merging_threads()
 
 
 class LexicalIndex:
@@ -147,28 +157,43 @@ class LexicalIndex:
         try:
             index = self._current()
             if index is not None and self._epoch(index) == epoch:
-                return LexicalUpdate(index, None)
+                return LexicalUpdate(None)
         except (ValueError, OSError) as error:
             self._report(str(error))
         try:
-            return self._begin_generation()
-        except (ValueError, OSError) as error:
+            return LexicalUpdate(self._begin_generation())
+        except OSError as error:
             _log.warning("the ranked text index could not be begun", extra=fields(reason=str(error)))
             return None
 
-    def finish(self, update: LexicalUpdate, epoch: int) -> None:
+    def finish(self, update: LexicalUpdate, pack: Path, epoch: int) -> None:
         """Make an update the state of an epoch.
 
         Raises:
             CodePlaneError: INDEX_CORRUPT when it cannot be written.
         """
         try:
-            update.write(epoch)
-            if update.directory is not None:
-                self._point_to(update, update.directory.name)
+            if update.directory is None:
+                self._write_into_current(update, pack, epoch)
+                return
+            failure = update.filled() if update.filled is not None else None
+            if failure is None:
+                fill_generation(update.directory, pack, update.documents, epoch)
+            elif failure:
+                raise ValueError(failure.decode("utf-8", "replace"))  # noqa: TRY301 - told like what fails here
+            self._point_to(update.directory.name)
         except (ValueError, OSError) as error:
-            update.cancel()
+            update.drop()
             raise CodePlaneError("INDEX_CORRUPT", f"The ranked text index could not be written: {error}") from error
+
+    def _write_into_current(self, update: LexicalUpdate, pack: Path, epoch: int) -> None:
+        with _panics_as_errors():
+            index = self._current()
+            if index is None:
+                raise ValueError("it is gone")
+            gone = [*update.removed, *(one.path for one in update.documents)]
+            _write(index, _SMALL_HEAP_BYTES, pack, update.documents, gone, epoch)
+            index.reload()
 
     def epoch(self) -> int:
         """Return the epoch whose state the index is, -1 when it is none that can be read."""
@@ -273,15 +298,15 @@ class LexicalIndex:
             document: Any = searcher.doc(hits[0][1])
             return int(document["epoch"][0])
 
-    def _begin_generation(self) -> LexicalUpdate:
+    def _begin_generation(self) -> Path:
         directory = self._directory / f"gen-{RandomIds().new('g')[2:14]}"
         directory.mkdir(parents=True)
         # What failed updates left would otherwise add up on a full disk.
         current = self._generation()
         self._remove_others({directory.name, current.name if current is not None else ""})
-        return LexicalUpdate(_registered(tantivy.Index(_schema(), str(directory))), directory)
+        return directory
 
-    def _point_to(self, update: LexicalUpdate, name: str) -> None:
+    def _point_to(self, name: str) -> None:
         """Let readers use a new generation, and remove the others."""
         pointer = self._directory / f"{name}.pointer"
         current = self._directory / "current"
@@ -289,7 +314,6 @@ class LexicalIndex:
         if current.is_dir() and not current.is_symlink():
             shutil.rmtree(current)
         pointer.replace(current)
-        self._index, self._opened = update.index, name
         self._remove_others({name})
 
     def _remove_others(self, kept: set[str]) -> None:

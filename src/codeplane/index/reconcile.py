@@ -19,7 +19,6 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import fields, get_logger
 from codeplane.index.compaction import SPARE_BYTES, compact, is_worthwhile
 from codeplane.index.discovery import LeftOut
-from codeplane.index.facts.columns import names_of
 from codeplane.index.file_order import file_rank
 from codeplane.index.index_store import (
     DAMAGE,
@@ -36,7 +35,7 @@ from codeplane.index.index_store import (
     text_from,
     write_meta,
 )
-from codeplane.index.lexical_index import LexicalDocument, LexicalIndex, LexicalUpdate
+from codeplane.index.lexical_index import LexicalIndex, LexicalUpdate, documents_to_rank
 from codeplane.index.sweep import FileStamp, Sweep, Sweeper
 from codeplane.index.text_pack import TextPack
 from codeplane.store.sqlite import Database
@@ -184,20 +183,13 @@ class Reconciler:
         rows = [*before.text_rows, *stored_texts(connection, (one.text_id for one in fresh.values()))]
         return StoredState(result.epoch, {**before.files, **fresh}, rows, 0)
 
-    def _finish_ranked(
-        self, connection: sqlite3.Connection, ranked: LexicalUpdate, result: "UpdateResult", pack_size: int
-    ) -> None:
+    def _finish_ranked(self, ranked: LexicalUpdate, epoch: int) -> None:
         """Complete the ranked text before the commit, so that whoever sees the new epoch finds both.
 
         One that is ahead of the database, or could not be written, is built again by whoever next asks for it.
         """
-        for path in result.removed:
-            ranked.remove(path)
-        if ranked.is_new:
-            for document in self._documents(connection, pack_size, lambda path: path not in ranked.put_paths):
-                ranked.put(document)
         try:
-            self.lexical.finish(ranked, result.epoch)
+            self.lexical.finish(ranked, self.store.pack.path, epoch)
         except CodePlaneError as error:
             _log.warning("the ranked text index could not be written", extra=fields(reason=error.message))
 
@@ -227,25 +219,9 @@ class Reconciler:
         if not update.is_new:
             rows = connection.execute("SELECT DISTINCT path FROM snapshots WHERE epoch > ?", (held,))
             changed = frozenset(row[0] for row in rows)
-            for path in changed:
-                update.remove(path)
-        pack_size = number_of(_meta(connection, "pack_size", "0"))
-        for document in self._documents(connection, pack_size, lambda path: changed is None or path in changed):
-            update.put(document)
-        self.lexical.finish(update, epoch)
-
-    def _documents(
-        self, connection: sqlite3.Connection, pack_size: int, is_wanted: Callable[[str], bool]
-    ) -> Iterator[LexicalDocument]:
-        """Yield the files that are wanted as the ranked index takes them."""
-        rows = connection.execute(
-            "SELECT path, language, offset, length, facts_id FROM files JOIN texts USING (text_id) ORDER BY path"
-        )
-        with self.store.pack.mapped(pack_size) as view:
-            for path, language, offset, length, facts_id in rows:
-                if is_wanted(path):
-                    text = view[offset : offset + length].decode("utf-8", "replace")
-                    yield LexicalDocument(path, language, text, names_of(connection, facts_id))
+            update.removed.extend(changed)
+        update.documents.extend(documents_to_rank(connection, {}, changed))
+        self.lexical.finish(update, self.store.pack.path, epoch)
 
     def _progress(self, n_done: int, n_all: int) -> None:
         for listener in self.listeners:
@@ -394,10 +370,10 @@ class Reconciler:
                     update = IndexUpdate(self._root, self.store, connection, self._now_ns, ranked, structure)
                     result = update.run(given, writer, epoch)
                 if ranked is not None and (result.epoch != epoch or ranked.is_new):
-                    self._finish_ranked(connection, ranked, result, writer.size)
+                    self._finish_ranked(ranked, result.epoch)
             except BaseException:
                 if ranked is not None:
-                    ranked.cancel()
+                    ranked.drop()
                 raise
             stamp = self.store.pack.stamp()
             values = {"epoch": str(result.epoch), "pack_size": str(writer.size), "pack_stamp": stamp}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from codeplane.index.facts.file_view import FileView
+from codeplane.index.facts.outline import NAME_START, PATH
 from codeplane.index.facts.reader import FactReader, line_and_column
 from codeplane.index.linking.stored_links import Step, Tier
 from codeplane.index.symbol_search import SymbolHit
@@ -38,7 +39,7 @@ def count_references(reader: FactReader, symbol: SymbolHit) -> int:
 
 def own_start(symbol: SymbolHit) -> int:
     """Return where the name of a definition itself stands in its file."""
-    return symbol.reader.outline(symbol.file.facts_id or 0).definition(symbol.number).name_start
+    return int(symbol.reader.outline(symbol.file.facts_id or 0).definition_rows.column(NAME_START)[symbol.number])
 
 
 def find_references(
@@ -102,7 +103,7 @@ def evidence_words(reader: FactReader, chain: tuple[tuple[int, int, int], ...]) 
             row = outline.import_rows[number]
             what = f"import of {row[2] or row[1]} from {row[1]}" if row[2] else f"import of {row[1]}"
         elif step in {Step.MEMBER, Step.BASE, Step.TYPE}:
-            what = f"{Step(step).name.lower()} of {outline.definition_rows[number][2]}"
+            what = f"{Step(step).name.lower()} of {outline.definition_rows.column(PATH)[number]}"
         elif step == Step.EXPORT:
             what = f"export of {outline.export_rows[number][0]}"
         else:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from codeplane.index.facts.model import ExportEntry
+from codeplane.index.facts.outline import NAME_LINE
 from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactReader
 from codeplane.index.file_order import is_test_path
@@ -271,4 +272,4 @@ def _point(reader: FactReader, file_id: int, number: int, why: str) -> list[Entr
     outline = reader.outline(file.facts_id)
     one = outline.definition(number)
     name = f"{qualifier(file.modules, file.path)}.{one.lexical_path}"
-    return [EntryPoint(file.path, outline.lines[number][1], one.kind.label, one.name, name, why)]
+    return [EntryPoint(file.path, outline.lines.column(NAME_LINE)[number], one.kind.label, one.name, name, why)]

@@ -1,15 +1,16 @@
 """What depends on more than one file's bytes: units, the identities of definitions, links, snapshots of epochs."""
 
+import marshal
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from codeplane.index.contexts.probe import ParseQuality
-from codeplane.index.facts.encoded import definition_entries
-from codeplane.index.index_store import KEPT_SNAPSHOTS, IndexedFile, write_meta
+from codeplane.index.facts.encoded import named_definitions
+from codeplane.index.index_store import KEPT_SNAPSHOTS, IndexedFile, filling_definitions, write_meta
 from codeplane.index.linking.update import FamilyLinks, FileToLink, LinkChanges, OutlineCache
-from codeplane.index.symbol_names import definition_uid, folded, qualifier
+from codeplane.index.symbol_names import qualifier
 from codeplane.index.units import assign_units, is_marker, unit_roots
 from codeplane.languages.catalog import load_language
 from codeplane.languages.linking import LinkingRules
@@ -71,6 +72,7 @@ class StructureUpdate:
     """Brings everything that depends on more than one file up to date, inside the transaction of an update.
 
     `kept` is the structure that the update before left, None when there is none; `structure` is the one this leaves.
+    `identify` lets another process work out the definitions of outlines meanwhile.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class StructureUpdate:
         self._kept = kept
         self._outlines = kept.outlines if kept is not None else OutlineCache(connection)
         self.structure = kept
+        self.identify: Callable[[list[tuple[str, bytes]]], Callable[[], bytes | None]] | None = None
 
     def run(self, changes: FileChanges, epoch: int) -> bool:
         """Give units, name modules, write definitions and links, keep a snapshot.
@@ -107,7 +110,8 @@ class StructureUpdate:
                 for path, one in structure.files.items()
                 if path not in changes.known or one.unit_id != changes.known[path].unit_id
             }
-        self._write_definitions(structure.files, structure.roots, changes, reidentified, epoch)
+        named = changes.added | changes.changed | reidentified
+        definitions = self._definitions(structure.files, structure.roots, named)
         for family, links in structure.families:
             found = (
                 self._content_changes(family, changes)
@@ -117,6 +121,7 @@ class StructureUpdate:
             links.update(found)
             self._remember_texts(family, links)
         self._write_unlinked_imports(structure.files, structure.modules, changes.added | changes.changed)
+        self._write_definitions(structure.files, changes, named, definitions(), epoch)
         self._take_snapshot(structure.files, changes, epoch)
         self._outlines.trim()
         self.structure = structure
@@ -243,36 +248,49 @@ class StructureUpdate:
         self._connection.executemany("UPDATE files SET module = ? WHERE file_id = ?", rows)
         return renamed
 
+    def _definitions(
+        self, files: Mapping[str, _File], roots: Mapping[int, tuple[str, str]], paths: Iterable[str]
+    ) -> Callable[[], list[tuple[Any, ...]]]:
+        """Begin to work out the definitions of files; return what waits for their rows."""
+        named = [files[path] for path in sorted(paths) if path in files and files[path].facts_id is not None]
+        homes = []
+        for one in named:
+            family, root = roots.get(one.unit_id or 0, (one.dialect, ""))
+            homes.append(f"{family}:{root}:{qualifier(one.modules, one.path)}:")
+        outlines = self._outlines
+        answer: Callable[[], bytes | None] | None = None
+        if self.identify is not None:
+            stored = [outlines.stored(one.facts_id or 0) for one in named]
+            answer = self.identify(list(zip(homes, stored, strict=True)))
+
+        def rows() -> list[tuple[Any, ...]]:
+            data = answer() if answer is not None else None
+            if data is not None:
+                found = marshal.loads(data)  # noqa: S302 - from a process of our own
+            else:
+                facts = [outlines.outline(one.facts_id or 0) for one in named]
+                found = map(named_definitions, homes, facts)
+            return [(one.file_id, *row) for one, definitions in zip(named, found, strict=True) for row in definitions]
+
+        return rows
+
     def _write_definitions(
         self,
         files: Mapping[str, _File],
-        roots: Mapping[int, tuple[str, str]],
         changes: FileChanges,
-        reidentified: set[str],
+        paths: Iterable[str],
+        rows: list[tuple[Any, ...]],
         epoch: int,
     ) -> None:
         """Write the definitions of changed files and remove those of files that are gone."""
-        paths = changes.added | changes.changed | reidentified
-        rows: list[tuple[object, ...]] = []
         file_ids = [(changes.known[path].file_id,) for path in sorted(changes.removed)]
-        for path in sorted(paths):
-            one = files.get(path)
-            if one is None:
-                continue
-            file_ids.append((one.file_id,))
-            if one.facts_id is None:
-                continue
-            family, root = roots.get(one.unit_id or 0, (one.dialect, ""))
-            home = f"{family}:{root}:{qualifier(one.modules, path)}:"
-            entries = definition_entries(self._outlines.outline(one.facts_id))
-            rows.extend(
-                (one.file_id, number, definition_uid(home, identity), kind, name, folded(name))
-                for number, (kind, name, identity) in enumerate(entries)
-            )
+        file_ids += [(files[path].file_id,) for path in sorted(paths) if path in files]
         gone = self._identities(file_ids)
         self._connection.executemany("DELETE FROM definitions WHERE file_id = ?", file_ids)
-        self._connection.executemany("INSERT INTO definitions VALUES (?, ?, ?, ?, ?, ?)", rows)
-        self._record_successors(gone, rows, epoch)
+        with filling_definitions(self._connection, len(rows)):
+            self._connection.executemany("INSERT INTO definitions VALUES (?, ?, ?, ?, ?, ?)", rows)
+        if gone:
+            self._record_successors(gone, rows, epoch)
 
     def _identities(self, file_ids: Iterable[tuple[int]]) -> list[tuple[bytes, int, str]]:
         found: list[tuple[bytes, int, str]] = []

@@ -11,7 +11,17 @@ import re2
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.file_view import FileView
-from codeplane.index.facts.outline import Op, Outline
+from codeplane.index.facts.outline import (
+    DOCUMENTATION,
+    LAST_LINE,
+    NAME,
+    NAME_COLUMN,
+    NAME_LINE,
+    PATH,
+    SIGNATURE,
+    Op,
+    Outline,
+)
 from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactFile, FactReader
 from codeplane.index.file_order import file_rank
@@ -102,32 +112,32 @@ class SymbolHit(NamedTuple):
     @property
     def line(self) -> int:
         """Return the line of the name."""
-        return self._outline.lines[self.number][1]
+        return int(self._outline.lines.column(NAME_LINE)[self.number])
 
     @property
     def column(self) -> int:
         """Return the column of the name in bytes, from 0."""
-        return self._outline.lines[self.number][2]
+        return int(self._outline.lines.column(NAME_COLUMN)[self.number])
 
     @property
     def end_line(self) -> int:
         """Return the last line."""
-        return self._outline.lines[self.number][3]
+        return int(self._outline.lines.column(LAST_LINE)[self.number])
 
     @property
     def lexical_path(self) -> str:
         """Return the dotted nesting."""
-        return self._outline.definition(self.number).lexical_path
+        return str(self._outline.definition_rows.column(PATH)[self.number])
 
     @property
     def signature(self) -> str:
         """Return parameters and bases as written."""
-        return self._outline.definition(self.number).signature
+        return str(self._outline.definition_rows.column(SIGNATURE)[self.number])
 
     @property
     def documentation(self) -> str:
         """Return the first line of its documentation."""
-        return self._outline.definition(self.number).documentation
+        return str(self._outline.definition_rows.column(DOCUMENTATION)[self.number])
 
     @property
     def container(self) -> str:
@@ -301,7 +311,7 @@ def _inherited(reader: FactReader, parts: list[str], path: str, scope: SymbolSco
                 continue
             outline = reader.outline(file.facts_id)
             members = outline.members.get(place[1], {}).get(parts[-1], ())
-            if members and _accepts(scope, file, DefinitionKind(outline.definition_rows[members[0]][0])):
+            if members and _accepts(scope, file, DefinitionKind(outline.kinds[members[0]])):
                 found[file.file_id, members[0]] = _hit(reader, file, members[0], Match.INHERITED)
                 break
             bases = [base for base in _bases_of(reader, file, outline, place[1]) if base not in seen]
@@ -400,8 +410,9 @@ def _is_in(hit: SymbolHit, scope: SymbolScope) -> bool:
 
 
 def _hit(reader: FactReader, file: FactFile, number: int, match: Match) -> SymbolHit:
-    row = reader.outline(file.facts_id or 0).definition_rows[number]
-    return SymbolHit(reader, file, number, match, DefinitionKind(row[0]), row[1])
+    outline = reader.outline(file.facts_id or 0)
+    name = outline.definition_rows.column(NAME)[number]
+    return SymbolHit(reader, file, number, match, DefinitionKind(outline.kinds[number]), name)
 
 
 def _order(hit: SymbolHit) -> tuple[int, int, int, int, str, int]:

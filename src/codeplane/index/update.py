@@ -5,16 +5,15 @@ Everything happens inside one transaction, so that readers see the old epoch or 
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from codeplane.core.hashing import sha256_bytes, sha256_normalised
-from codeplane.index.extraction import MANY_BYTES, ExtractionJob, ExtractionPool, extract_here
-from codeplane.index.facts.columns import names_of
+from codeplane.index.extraction import MANY_BYTES, Errand, ExtractionJob, ExtractionPool, extract_here
 from codeplane.index.facts.encoded import EncodedFacts
 from codeplane.index.index_store import IndexedFile, IndexStore, write_files
-from codeplane.index.lexical_index import LexicalDocument, LexicalUpdate
+from codeplane.index.lexical_index import LexicalUpdate, documents_to_rank
 from codeplane.index.linking.update import forget_links
 from codeplane.index.source_text import holds_private_key
 from codeplane.index.structure import FileChanges, Structure, StructureUpdate
@@ -92,8 +91,15 @@ class IndexUpdate:
 
     def run(self, given: UpdateInput, writer: PackWriter, epoch: int) -> UpdateResult:
         """Write everything that differs; the epoch goes up by one when anything does, or when it is the first."""
+        with ExitStack() as errands:
+            return self._run(given, writer, epoch, errands)
+
+    def _run(self, given: UpdateInput, writer: PackWriter, epoch: int, errands: ExitStack) -> UpdateResult:
         before = {path: given.known[path] for path in given.removed if path in given.known}
-        readings, gone = self._read(given, writer)
+        is_much = self._n_source_bytes(given) >= MANY_BYTES
+        with TreeReader(self.root, MAX_TEXT_BYTES) as reader:
+            intake = _Intake(self, given, reader, writer)
+            readings, gone = intake.read_with_others() if is_much else intake.read_here()
         # Linking reads configuration files out of the pack.
         writer.flush()
         removed = sorted({*before, *(path for path in gone if path in given.known)})
@@ -108,12 +114,23 @@ class IndexUpdate:
         gone_ids = [(given.known[path].file_id,) for path in removed]
         self._forget(gone_ids)
         self._write_files(readings, given.known, epoch)
+        if self.ranked is not None and (is_new or self.ranked.is_new):
+            self._rank(self.ranked, [*added, *changed], removed, intake.names)
+            if is_much and self.ranked.directory is not None:
+                # What follows needs one processor only.
+                documents = [tuple(one) for one in self.ranked.documents]
+                errand = self._errand(errands, "rank", str(self.ranked.directory), documents, epoch)
+                self.ranked.filled = errand.answer
         reaches_others = False
         if is_new:
             changes = FileChanges(given.known, frozenset(added), frozenset(changed), frozenset(removed))
             update = StructureUpdate(self.connection, self._text_of_path, given.holds_tracked, self.structure)
+            if is_much:
+                update.identify = lambda outlines: self._errand(errands, "identify", outlines).answer
             reaches_others = update.run(changes, epoch)
             self.structure = update.structure
+        if self.ranked is not None and self.ranked.filled is not None:
+            self.ranked.filled()
         return UpdateResult(epoch, tuple(added), tuple(changed), tuple(removed), reaches_others)
 
     def _forget(self, file_ids: list[tuple[int]]) -> None:
@@ -132,15 +149,20 @@ class IndexUpdate:
             )  # fmt: skip
         write_files(self.connection, rows)
 
-    def _read(self, given: UpdateInput, writer: PackWriter) -> tuple[list[_Reading], list[str]]:
-        """Read the files that may differ and extract the facts of texts not seen before."""
-        n_bytes = sum(given.found[path].size for path in given.suspects if load_language(dialect_of(path)) is not None)
-        with TreeReader(self.root, MAX_TEXT_BYTES) as reader:
-            intake = _Intake(self, given, reader, writer)
-            if n_bytes < MANY_BYTES:
-                return intake.read_here()
-            with closing(ExtractionPool(self.store.pack.path)) as pool:
-                return intake.read_with(pool)
+    def _errand(self, errands: ExitStack, name: str, *values: object) -> Errand:
+        return errands.enter_context(closing(Errand(self.store.pack.path, name, *values)))
+
+    def _rank(
+        self, ranked: LexicalUpdate, differing: Iterable[str], removed: Iterable[str], names: Mapping[int, str]
+    ) -> None:
+        """Collect what the ranked text needs of this update; everything when it is filled anew."""
+        ranked.removed.extend(removed)
+        wanted = None if ranked.is_new else frozenset(differing)
+        ranked.documents.extend(documents_to_rank(self.connection, names, wanted))
+
+    @staticmethod
+    def _n_source_bytes(given: UpdateInput) -> int:
+        return sum(given.found[path].size for path in given.suspects if load_language(dialect_of(path)) is not None)
 
     def _text_of_path(self, path: str) -> str | None:
         row = self.connection.execute(
@@ -155,13 +177,15 @@ class _Intake:
     def __init__(self, update: IndexUpdate, given: UpdateInput, reader: TreeReader, writer: PackWriter) -> None:
         self._given = given
         self._reader = reader
-        self._ranked = update.ranked
         self._store = update.store
         self._connection = update.connection
         self._writer = writer
         self._now_ns = update.now_ns
         self._wanted: dict[tuple[int, str], list[_Reading]] = {}
         self._jobs: list[tuple[int, str]] = []
+        # The identifiers of the facts that were extracted, where the ranked text will ask for them.
+        self._wants_names = update.ranked is not None
+        self.names: dict[int, str] = {}
 
     def read_here(self) -> tuple[list[_Reading], list[str]]:
         """Read and extract in this process."""
@@ -174,12 +198,16 @@ class _Intake:
                 continue
             readings.append(reading)
             if job is not None:
-                self._keep(job, extract_here(job, data), data)
+                self._keep(job, extract_here(job, data))
             given.progress(number, len(given.suspects))
         return readings, gone
 
-    def read_with(self, pool: ExtractionPool) -> tuple[list[_Reading], list[str]]:
+    def read_with_others(self) -> tuple[list[_Reading], list[str]]:
         """Read in this process while others extract."""
+        with closing(ExtractionPool(self._store.pack.path)) as pool:
+            return self._read_with(pool)
+
+    def _read_with(self, pool: ExtractionPool) -> tuple[list[_Reading], list[str]]:
         given = self._given
         readings, gone = [], []
         n_jobs = 0
@@ -197,7 +225,7 @@ class _Intake:
         self._writer.flush()
         n_here = len(given.suspects) - n_jobs
         for number, (job, facts) in enumerate(pool.results(), start=1):
-            self._keep(job, facts, self._store.pack.data(job.offset, job.length) or b"")
+            self._keep(job, facts)
             given.progress(n_here + number, len(given.suspects))
         return readings, gone
 
@@ -219,22 +247,7 @@ class _Intake:
         if data is None or problem:
             return reading, None, b""
         reading.text_id, offset = self._text(data)
-        job = self._job(reading, offset, len(data))
-        is_settled = job is None and (reading.text_id, reading.dialect) not in self._wanted
-        if is_settled and self._ranked is not None and not self._is_ranked(reading):
-            self._rank(reading, data, names_of(self._connection, reading.facts_id))
-        return reading, job, data
-
-    def _is_ranked(self, reading: _Reading) -> bool:
-        """Tell whether the ranked text has a file with this text already."""
-        known = self._given.known.get(reading.path)
-        is_known = known is not None and known.text_id == reading.text_id
-        return is_known and self._ranked is not None and not self._ranked.is_new
-
-    def _rank(self, reading: _Reading, data: bytes, names: str) -> None:
-        if self._ranked is not None:
-            text = data.decode("utf-8", "replace")
-            self._ranked.put(LexicalDocument(reading.path, language_of(reading.path), text, names))
+        return reading, self._job(reading, offset, len(data)), data
 
     def _job(self, reading: _Reading, offset: int, length: int) -> ExtractionJob | None:
         if load_language(reading.dialect) is None or reading.text_id is None:
@@ -251,19 +264,18 @@ class _Intake:
         self._jobs.append(key)
         return ExtractionJob(len(self._jobs) - 1, offset, length, reading.dialect)
 
-    def _keep(self, job: ExtractionJob, facts: EncodedFacts | None, data: bytes) -> None:
-        key = self._jobs[job.key]
-        readings = self._wanted[key]
-        for reading in readings:
-            self._rank(reading, data, facts.names if facts is not None else "")
+    def _keep(self, job: ExtractionJob, facts: EncodedFacts | None) -> None:
         if facts is None:
             return
+        key = self._jobs[job.key]
         cursor = self._connection.execute(
             "INSERT INTO facts (text_id, dialect, link_hash, package, problem, outline, columns)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             (*key, facts.link_hash, facts.package, facts.problem, facts.outline, facts.columns),
         )
-        for reading in readings:
+        if self._wants_names:
+            self.names[cursor.lastrowid or 0] = facts.names
+        for reading in self._wanted[key]:
             reading.facts_id = cursor.lastrowid
         # A later file of the same text finds the facts in the database.
         del self._wanted[key]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.index.facts.outline import Outline
+from codeplane.index.facts.outline import LAST_LINE, Outline
 from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactFile, FactReader
 from codeplane.index.ignore_rules import matcher_for
@@ -290,7 +290,7 @@ def _info_of(outline: Outline, number: int) -> SymbolInfo:
         kind=one.kind.label,
         container=one.lexical_path.rpartition(".")[0] or None,
         signature=_shortened(one.signature),
-        end_line=outline.lines[number][3],
+        end_line=outline.lines.column(LAST_LINE)[number],
     )
 
 
@@ -344,7 +344,7 @@ def _around(outline: Outline, enrichment: str, line: int) -> int | None:
         around = [
             (first, one)
             for one, (first, _name, _column, last) in enumerate(outline.lines)
-            if first <= line <= last and outline.definition(one).kind in wanted and last > first
+            if first <= line <= last and outline.kinds[one] in wanted and last > first
         ]
         if around:
             return max(around)[1]

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import sub
 from typing import Final
 
 from codeplane.index.facts.outline_storage import reading_own_bytes
@@ -54,7 +55,7 @@ _N_ARRAYS: Final = 16
 def encode_columns(columns: Columns) -> bytes:
     """Return the arrays as bytes: names, then for each array its width and length, then their contents."""
     starts = columns.starts
-    deltas = [starts[0], *map(int.__sub__, starts[1:], starts)] if starts else []
+    deltas = (starts[0], *map(sub, starts[1:], starts)) if starts else ()
     arrays = [
         _narrow(values)
         for values in (

@@ -3,11 +3,14 @@
 import hashlib
 import marshal
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from io import BytesIO
+from itertools import accumulate
+from typing import Any, Final
 
 from codeplane.index.facts.columns import FIRST_EXPRESSION, LOCAL, OF_CALL, OF_EXPRESSION, Columns
-from codeplane.index.facts.outline import Expression, Op, Outline
+from codeplane.index.facts.outline import Expression, Op, Outline, Rows
 from codeplane.languages.facts import (
     EXPRESSION,
     KEYWORD,
@@ -17,6 +20,7 @@ from codeplane.languages.facts import (
     SUPER,
     BindTarget,
     Certainty,
+    Definition,
     DefinitionKind,
     FileFacts,
     Import,
@@ -46,8 +50,13 @@ _LOCAL_KINDS: Final = frozenset(
     {DefinitionKind.PARAMETER, DefinitionKind.VARIABLE, DefinitionKind.CONSTANT, DefinitionKind.TYPE}
 )
 _WRITES_MEMBERS: Final = frozenset({"setattr", "delattr", "bracket_access", "vars", "exec"})
-_OP_OF_TARGET: Final = {BindTarget.DEF: Op.DEFINITION, BindTarget.IMPORT: Op.IMPORT}
-_MEMBER: Final = Op.MEMBER
+_OP_OF_TARGET: Final = {BindTarget.DEF: int(Op.DEFINITION), BindTarget.IMPORT: int(Op.IMPORT)}
+_MEMBER: Final = int(Op.MEMBER)
+_DEF: Final = BindTarget.DEF
+_UNKNOWN: Final = BindTarget.UNKNOWN
+_CERTAIN: Final = Certainty.CERTAIN
+_INSTANCE_OF: Final = Definition._fields.index("instance_of")
+_OWN: Final = int(Op.OWN)
 _CODES: Final = {EXPRESSION: OF_EXPRESSION, KEYWORD: OF_CALL}
 
 
@@ -67,11 +76,11 @@ def compile_facts(facts: FileFacts, source: bytes) -> CompiledFacts:
     numbers that other files' links hold as they were.
     """
     n_visible, new = _visible_first(facts)
-    targets = [new[one[3]] if one[2] is BindTarget.DEF else one[3] for one in facts.binds]
+    targets = [new[one[3]] if one[2] is _DEF else one[3] for one in facts.binds]
     program = _Program(facts, _classes_around(facts), targets)
     columns = program.columns()
     outline = _outline(facts, source, program, n_visible)
-    return CompiledFacts(outline, columns, _link_hash(outline))
+    return CompiledFacts(outline, columns, _link_hash(outline, facts.definitions))
 
 
 def _visible_first(facts: FileFacts) -> tuple[int, list[int]]:
@@ -92,7 +101,7 @@ def _visible_first(facts: FileFacts) -> tuple[int, list[int]]:
     for position, number in enumerate(order):
         new[number] = position
     facts.definitions = [
-        one if (one := definitions[number]).instance_of == NONE else one._replace(instance_of=new[one.instance_of])
+        one if (one := definitions[number])[_INSTANCE_OF] == NONE else one._replace(instance_of=new[one.instance_of])
         for number in order
     ]
     facts.exports = [
@@ -119,8 +128,8 @@ class _Program:
         # What a name bound so means; a definition becomes an expression only when something is asked of it.
         self._bind_expressions: list[Expression | None] = [
             (_OP_OF_TARGET[kind], target, "")
-            if certainty is Certainty.CERTAIN and kind is not BindTarget.UNKNOWN
-            else (Op.OWN, NONE, name)
+            if certainty is _CERTAIN and kind is not _UNKNOWN
+            else (_OWN, NONE, name)
             if scope == 0 and name in hidden
             else None
             for (scope, name, kind, _, certainty, _), target in zip(facts.binds, targets, strict=True)
@@ -186,24 +195,25 @@ class _Program:
         The reference before a dot is nearly always the one just seen, so that only it is remembered.
         """
         facts, uses = self._facts, self.uses
+        if not facts.references:
+            return self._with_the_rest({}, ((), (), (), (), (), ()), (), [])
         bind_expressions, number_of = self._bind_expressions, self.number_of
         bind_links: list[int | None] = [
-            LOCAL if expression is None or expression[0] is Op.DEFINITION else None for expression in bind_expressions
+            LOCAL if expression is None or expression[0] == Op.DEFINITION else None for expression in bind_expressions
         ]
-        names: dict[str, int] = {}
-        name_numbers: list[int] = []
+        fields = tuple(zip(*facts.references, strict=True))
+        starts, spelled, _, _, receivers, binds = fields
+        names = {name: number for number, name in enumerate(dict.fromkeys(spelled))}
         links: list[int] = []
-        add_name, add_link, name_number = name_numbers.append, links.append, names.setdefault
+        add_link = links.append
         last_start = last_bind = NONE
         last_link = LOCAL
         usages = facts.usages
-        for reference in facts.references:
-            start, name, _scope, _role, receiver, bind = reference
-            add_name(name_number(name, len(names)))
+        for position, (start, receiver, bind) in enumerate(zip(starts, receivers, binds, strict=True)):
             if receiver == NO_RECEIVER and bind >= 0:
                 known = bind_links[bind]
                 if known != LOCAL and start in usages:
-                    known = FIRST_EXPRESSION + self._first_of_chain(reference)
+                    known = FIRST_EXPRESSION + self._first_of_chain(facts.references[position])
                 elif known is None:
                     expression = bind_expressions[bind]
                     known = FIRST_EXPRESSION + number_of(expression) if expression is not None else LOCAL
@@ -221,33 +231,35 @@ class _Program:
                 if base == NONE:
                     link = OF_EXPRESSION
                 elif usages:
-                    link = FIRST_EXPRESSION + self.number_at((_MEMBER, base, name), start)
+                    link = FIRST_EXPRESSION + self.number_at((_MEMBER, base, spelled[position]), start)
                 else:
-                    link = FIRST_EXPRESSION + number_of((_MEMBER, base, name))
+                    link = FIRST_EXPRESSION + number_of((_MEMBER, base, spelled[position]))
             elif receiver in _CODES:
                 link = _CODES[receiver]
             else:
-                number = self._first_of_chain(reference)
+                number = self._first_of_chain(facts.references[position])
                 link = OF_EXPRESSION if number == NONE else FIRST_EXPRESSION + number
             if link >= FIRST_EXPRESSION:
                 uses[link - FIRST_EXPRESSION] += 1
             add_link(link)
             last_start, last_bind, last_link = start, bind, link
-        return self._with_the_rest(names, name_numbers, links)
+        return self._with_the_rest(names, fields, list(map(names.__getitem__, spelled)), links)
 
-    def _with_the_rest(self, names: dict[str, int], name_numbers: list[int], links: list[int]) -> Columns:
+    def _with_the_rest(
+        self,
+        names: dict[str, int],
+        fields: tuple[tuple[Any, ...], ...],
+        name_numbers: Sequence[int],
+        links: list[int],
+    ) -> Columns:
         facts = self._facts
-        if facts.references:
-            starts, _, scopes, roles, _, bind_numbers = zip(*facts.references, strict=True)
-        else:
-            starts = scopes = roles = bind_numbers = ()
-        if facts.binds:
-            bind_scopes, bind_names, bind_kinds, _, bind_doubts, bind_reasons = zip(*facts.binds, strict=True)
-        else:
-            bind_scopes = bind_names = bind_kinds = bind_doubts = bind_reasons = ()
+        starts, _, scopes, roles, _, bind_numbers = fields
+        binds: list[tuple[Any, ...]] = list(zip(*facts.binds, strict=True)) if facts.binds else [()] * 6
+        bind_scopes, bind_names, bind_kinds, _, bind_doubts, bind_reasons = binds
+        kinds, parents, scope_starts, scope_ends = zip(*facts.scopes, strict=True)
         return Columns(
             bind_names=[names.setdefault(name, len(names)) for name in bind_names],
-            scope_kinds=[names.setdefault(one.kind, len(names)) for one in facts.scopes],
+            scope_kinds=[names.setdefault(kind, len(names)) for kind in kinds],
             starts=starts,
             name_numbers=name_numbers,
             reference_scopes=scopes,
@@ -259,9 +271,9 @@ class _Program:
             bind_targets=[target + 1 for target in self.targets],
             bind_doubts=bind_doubts,
             bind_reasons=bind_reasons,
-            scope_parents=[one.parent + 1 for one in facts.scopes],
-            scope_starts=[one.start for one in facts.scopes],
-            scope_ends=[one.end for one in facts.scopes],
+            scope_parents=[parent + 1 for parent in parents],
+            scope_starts=scope_starts,
+            scope_ends=scope_ends,
             names=list(names),
         )
 
@@ -328,25 +340,29 @@ def _outline(facts: FileFacts, source: bytes, program: _Program, n_visible: int)
         for number, one in enumerate(definitions)
         if one.body_scope != NONE and one.kind in HOLDS_MEMBERS
     }
-    siblings: list[int] = []
+    siblings: dict[int, int] = {}
     seen: dict[tuple[int, str, str], int] = {}
     bases: dict[int, list[int]] = {}
     types: dict[int, int] = {}
+    body_of = by_scope.get
     for number, one in enumerate(definitions):
-        key = (int(one.kind), one.lexical_path, one.signature)
-        siblings.append(seen.get(key, 0))
-        seen[key] = siblings[-1] + 1
-        if one.owner:
-            owned.setdefault(one.owner, {}).setdefault(one.name, []).append(number)
-        elif one.scope in by_scope:
-            members.setdefault(by_scope[one.scope], {}).setdefault(one.name, []).append(number)
-        if one.bases:
-            bases[number] = [program.expression_at(start) if start != NONE else NONE for start in one.bases]
-        if one.type_ref != NONE:
-            types[number] = program.expression_at(one.type_ref)
+        kind, name, path, _, _, _, scope, _, signature, _, _, owner, base_places, _, type_ref = one
+        key = (kind, path, signature)
+        n_before = seen.get(key, 0)
+        seen[key] = n_before + 1
+        if n_before:
+            siblings[number] = n_before
+        if owner:
+            owned.setdefault(owner, {}).setdefault(name, []).append(number)
+        elif (holder := body_of(scope)) is not None:
+            members.setdefault(holder, {}).setdefault(name, []).append(number)
+        if base_places:
+            bases[number] = [program.expression_at(start) if start != NONE else NONE for start in base_places]
+        if type_ref != NONE:
+            types[number] = program.expression_at(type_ref)
     return Outline(
-        definition_rows=[(int(one.kind), *one[1:]) for one in definitions],
-        lines=_lines(facts, source),
+        definition_rows=Rows(len(definitions), list(zip(*definitions, strict=True))),
+        lines=Rows(len(definitions), _lines(facts, source)),
         siblings=siblings,
         n_visible=n_visible,
         import_rows=[(*one[:5], int(one.certainty), *one[6:]) for one in facts.imports],
@@ -354,8 +370,9 @@ def _outline(facts: FileFacts, source: bytes, program: _Program, n_visible: int)
             (one.name, int(one.target_kind), one.target, int(one.certainty), one.evidence) for one in facts.exports
         ],
         dynamic_rows=[tuple(one) for one in facts.dynamic],
-        expressions=[(int(op), number, name) for op, number, name in program.expressions],
+        expression_columns=list(zip(*program.expressions, strict=True)),
         expression_uses=program.uses,
+        n_expressions=len(program.expressions),
         file_binds=_file_binds(facts, program.targets),
         members=members,
         owned=owned,
@@ -391,18 +408,22 @@ def _file_binds(facts: FileFacts, targets: list[int]) -> dict[str, tuple[int, in
     return found
 
 
-def _lines(facts: FileFacts, source: bytes) -> list[tuple[int, int, int, int]]:
-    """Return for each definition its first line, the line and column of its name, and its last line."""
-    starts = [0]
-    for line in source.split(b"\n"):
-        starts.append(starts[-1] + len(line) + 1)
-    found = []
-    for one in facts.definitions:
-        name_line = bisect_right(starts, one.name_start)
-        first = name_line if one.start == one.name_start else bisect_right(starts, one.start)
-        last = name_line if one.end <= starts[name_line] else bisect_right(starts, one.end)
-        found.append((first, name_line, one.name_start - starts[name_line - 1], last))
-    return found
+def _lines(facts: FileFacts, source: bytes) -> list[Sequence[int] | None]:
+    """Return for each definition its first line, the line and column of its name, and its last line, by column."""
+    # Lines end at line feeds only, which is how bytes are read by lines.
+    starts = list(accumulate(map(len, BytesIO(source)), initial=0))
+    firsts: list[int] = []
+    name_lines: list[int] = []
+    columns: list[int] = []
+    lasts: list[int] = []
+    n_lines = len(starts)
+    for _, _, _, start, end, name_start, *_ in facts.definitions:
+        name_line = bisect_right(starts, name_start)
+        firsts.append(name_line if start == name_start else bisect_right(starts, start))
+        name_lines.append(name_line)
+        columns.append(name_start - starts[name_line - 1])
+        lasts.append(name_line if name_line < n_lines and end <= starts[name_line] else bisect_right(starts, end))
+    return [firsts, name_lines, columns, lasts]
 
 
 def _dynamic_members(facts: FileFacts) -> dict[int, list[str]]:
@@ -422,13 +443,10 @@ def _dynamic_members(facts: FileFacts) -> dict[int, list[str]]:
     return {number: sorted(names) for number, names in found.items()}
 
 
-def _link_hash(outline: Outline) -> bytes:
+def _link_hash(outline: Outline, definitions: list[Definition]) -> bytes:
     """Return a hash of everything that other files' links can depend on; positions are not among it."""
     visible = (
-        [
-            (row[0], row[1], row[2], row[8], row[9], row[11], row[13])
-            for row in outline.definition_rows[: outline.n_visible]
-        ],
+        [(int(row[0]), row[1], row[2], row[8], row[9], row[11], row[13]) for row in definitions[: outline.n_visible]],
         [(number, *row[1:5], row[8]) for number, row in enumerate(outline.import_rows) if row[0] == 0],
         outline.export_rows,
         outline.file_binds,
@@ -454,4 +472,4 @@ def _spelled(outline: Outline, number: int) -> tuple[int, int, str]:
         _, number, name = outline.expressions[number]
         names.append(name)
     op, operand, first = outline.expressions[number] if number != NONE else (NONE, NONE, "")
-    return op, operand, ".".join([first, *reversed(names)])
+    return int(op), operand, ".".join([first, *reversed(names)])

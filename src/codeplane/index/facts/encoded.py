@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from codeplane.index.facts.columns import encode_columns
 from codeplane.index.facts.compiling import compile_facts
-from codeplane.index.facts.outline import Outline
+from codeplane.index.facts.outline import NAME, PATH, SIGNATURE, Outline
 from codeplane.index.facts.outline_storage import encode_outline
+from codeplane.index.symbol_names import definition_uid, folded
 from codeplane.languages.catalog import load_language
 from codeplane.languages.facts import FileFacts, no_facts
 
@@ -51,13 +52,23 @@ def encoded(facts: FileFacts, source: bytes) -> EncodedFacts:
     )
 
 
-def definition_entries(outline: Outline) -> list[tuple[int, str, str]]:
-    """Return kind, name and identity inside the file of each definition that others can name."""
+def named_definitions(home: str, outline: Outline) -> list[tuple[int, bytes, int, str, str]]:
+    """Return number, identity, kind, name and folded name of each definition that others can name.
+
+    `home` is what stands before the identities of a file: the context it belongs to and its module.
+    """
+    column = outline.definition_rows.column
+    siblings = outline.siblings.get
+    rows = zip(range(outline.n_visible), outline.kinds, column(NAME), column(PATH), column(SIGNATURE), strict=False)
     return [
-        (row[0], row[1], f"{row[0]}:{row[2]}:{signature_hash(row[8])}:{sibling}")
-        for row, sibling in zip(
-            outline.definition_rows[: outline.n_visible], outline.siblings[: outline.n_visible], strict=True
+        (
+            number,
+            definition_uid(home, f"{kind}:{path}:{signature_hash(signature)}:{siblings(number, 0)}"),
+            kind,
+            name,
+            folded(name),
         )
+        for number, kind, name, path, signature in rows
     ]
 
 

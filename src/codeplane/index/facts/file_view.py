@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from codeplane.index.facts.columns import FIRST_EXPRESSION, LOCAL, OF_CALL, OF_EXPRESSION, Columns
-from codeplane.index.facts.outline import Op, Outline
+from codeplane.index.facts.outline import NAME, Op, Outline
 from codeplane.index.facts.reader import FactFile, FactReader
 from codeplane.index.linking.stored_links import Target, Tier
 from codeplane.languages.facts import BindTarget, Certainty
@@ -118,7 +118,7 @@ class FileView:
     def _name_of(self, expression: int) -> str:
         op, operand, name = self.outline.expressions[expression]
         if op == Op.DEFINITION:
-            return str(self.outline.definition_rows[operand][1])
+            return str(self.outline.definition_rows.column(NAME)[operand])
         if op == Op.IMPORT:
             row = self.outline.import_rows[operand]
             return str(row[3] or row[2] or row[1])

@@ -4,8 +4,10 @@ An expression says what a name or a chain of names is, in terms of this file: a 
 nowhere, a member of another expression. Linking decides what each expression means; references only point to them.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, Final
 
 from codeplane.languages.facts import (
@@ -18,7 +20,23 @@ from codeplane.languages.facts import (
     Import,
 )
 
-FORMAT: Final = 7
+FORMAT: Final = 8
+
+# The columns of definitions that are asked for by themselves.
+NAME: Final = Definition._fields.index("name")
+PATH: Final = Definition._fields.index("lexical_path")
+START: Final = Definition._fields.index("start")
+END: Final = Definition._fields.index("end")
+NAME_START: Final = Definition._fields.index("name_start")
+SIGNATURE: Final = Definition._fields.index("signature")
+DECORATORS: Final = Definition._fields.index("decorators")
+DOCUMENTATION: Final = Definition._fields.index("documentation")
+OWNER: Final = Definition._fields.index("owner")
+INSTANCE_OF: Final = Definition._fields.index("instance_of")
+# And of lines.
+NAME_LINE: Final = 1
+NAME_COLUMN: Final = 2
+LAST_LINE: Final = 3
 
 
 class Op(IntEnum):
@@ -37,11 +55,50 @@ class Op(IntEnum):
 Expression = tuple[int, int, str]
 
 
-@dataclass(slots=True)
+class Rows(Sequence[tuple[Any, ...]]):
+    """Rows that are kept by column; a column that is None is made by `make` when it is first asked for."""
+
+    __slots__ = ("_columns", "_length", "_make")
+
+    def __init__(
+        self,
+        length: int,
+        columns: list[Sequence[Any] | None],
+        make: "Callable[[Rows, int], Sequence[Any]] | None" = None,
+    ) -> None:
+        self._length = length
+        self._columns = columns
+        self._make = make
+
+    def column(self, number: int) -> Sequence[Any]:
+        """Return one field of all rows."""
+        found = self._columns[number]
+        if found is None:
+            found = self._columns[number] = self._make(self, number) if self._make is not None else ()
+        return found
+
+    def columns(self) -> list[Sequence[Any]]:
+        """Return all fields."""
+        return [self.column(number) for number in range(len(self._columns))]
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return list(self)[number]
+        return tuple([self.column(one)[number] for one in range(len(self._columns))])
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return zip(*self.columns(), strict=True)
+
+
+@dataclass
 class Outline:
     """The outline of one text.
 
     Rows are plain tuples in the order of the types they become, because linking reads hundreds of thousands of them.
+    `lines` gives for each definition its first line, the line and column of its name, and its last line.
     `file_binds` gives for each name of the file's own scope what it is bound to: target kind, target, certainty.
     `members` gives for each class-like definition its members by name; a name defined several times has several.
     `owned` gives members that stand outside of their type, by the type's lexical path. `usages` says how expressions
@@ -49,20 +106,21 @@ class Outline:
     class-like definition its bases, NONE for one that is no chain of names. `type_expressions` gives the declared type
     of variables. `dynamic_members` names members that are also assigned dynamically.
     `stars` are the numbers of the imports of everything. `expression_uses` counts the references of each expression.
-    `siblings` tells definitions of the same kind, path and signature apart. The first `n_visible` definitions
-    can be named by others; the rest are local to functions. `quality` is what the parse tells: nodes, errors, whether
-    there is anything but comments and errors, children of the root.
+    `siblings` tells definitions of the same kind, path and signature apart; the first of them is not in it. The first
+    `n_visible` definitions can be named by others; the rest are local to functions. `quality` is what the parse tells:
+    nodes, errors, whether there is anything but comments and errors, children of the root.
     """
 
-    definition_rows: list[tuple[Any, ...]]
-    lines: list[tuple[int, int, int, int]]
-    siblings: list[int]
+    definition_rows: Rows
+    lines: Rows
+    siblings: dict[int, int]
     n_visible: int
     import_rows: list[tuple[Any, ...]]
     export_rows: list[tuple[Any, ...]]
     dynamic_rows: list[tuple[Any, ...]]
-    expressions: list[Expression]
-    expression_uses: list[int]
+    expression_columns: Sequence[Sequence[Any]]
+    expression_uses: Sequence[int]
+    n_expressions: int
     file_binds: dict[str, tuple[int, int, int]]
     members: dict[int, dict[str, list[int]]]
     owned: dict[str, dict[str, list[int]]]
@@ -74,6 +132,16 @@ class Outline:
     package: str
     quality: tuple[int, int, bool, int]
     problem: str
+
+    @cached_property
+    def kinds(self) -> Sequence[int]:
+        """Return the kind of each definition."""
+        return self.definition_rows.column(0)
+
+    @cached_property
+    def expressions(self) -> list[Expression]:
+        """Return the expressions."""
+        return list(zip(*self.expression_columns, strict=True))
 
     def definition(self, number: int) -> Definition:
         """Return a definition."""

@@ -1,6 +1,7 @@
 """Outlines as bytes: rows are turned into columns, numbers into the narrowest arrays, positions into distances.
 
-Written row by row they took more room than the text they describe.
+Written row by row they took more room than the text they describe. A column is decoded when it is first asked for:
+most questions need a few fields of a few definitions.
 """
 
 import marshal
@@ -14,54 +15,63 @@ from operator import add, sub
 from typing import Any, Final
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.index.facts.outline import Outline
+from codeplane.index.facts.outline import END, LAST_LINE, NAME, NAME_LINE, NAME_START, PATH, START, Outline, Rows
 from codeplane.languages.facts import Definition
 
 _LEVEL: Final = 4
-_START: Final = Definition._fields.index("start")
-_END: Final = Definition._fields.index("end")
-_NAME_START: Final = Definition._fields.index("name_start")
-_TEXTS: Final = frozenset({"name", "lexical_path", "signature", "documentation", "owner"})
-_TUPLES: Final = frozenset({"decorators", "bases"})
-_NAME: Final = Definition._fields.index("name")
-_PATH: Final = Definition._fields.index("lexical_path")
-# What a column is full of that is kept by its length only: nothing, in the type of the field.
-_DEFAULTS: Final = tuple(
-    0 if name not in _TEXTS and name not in _TUPLES else "" if name in _TEXTS else () for name in Definition._fields
+_HOLDS_NUMBERS: Final = tuple(
+    name not in {"name", "lexical_path", "signature", "documentation", "owner", "decorators", "bases"}
+    for name in Definition._fields
 )
+_FROM_START: Final = frozenset({END, NAME_START})
+# Of the columns of lines: first line, line of the name, column of the name, last line.
+_N_LINE_COLUMNS: Final = 4
+_FROM_FIRST_LINE: Final = frozenset({NAME_LINE, LAST_LINE})
 # What stands before a path that does not end with the name.
 _WHOLE: Final = "\0"
-_BY_COLUMN: Final = ("definition_rows", "lines", "siblings", "expressions", "expression_uses")
+_BY_COLUMN: Final = ("definition_rows", "lines", "expression_columns", "expression_uses")
 _AS_IT_IS: Final = tuple(field.name for field in fields(Outline) if field.name not in _BY_COLUMN)
 _UNSIGNED: Final = (("B", 0xFF), ("H", 0xFFFF), ("I", 0xFFFFFFFF))
 _SIGNED: Final = (("b", 0x7F), ("h", 0x7FFF), ("i", 0x7FFFFFFF))
 
-# A column: the code and bytes of an array, or the values as they are.
+# A column: the code and bytes of an array, or the values as they are; one value stands for a column full of it.
 _Column = tuple[str, bytes] | list[Any]
 
 
 def encode_outline(outline: Outline) -> bytes:
     """Return an outline as bytes; zlib's checksum guards what `marshal` is given to read."""
-    definitions = list(zip(*outline.definition_rows, strict=True))
-    if definitions:
-        starts = definitions[_START]
-        definitions[_END] = tuple(map(sub, definitions[_END], starts))
-        definitions[_NAME_START] = tuple(map(sub, definitions[_NAME_START], starts))
-        definitions[_START] = _distances(starts)
-        definitions[_PATH] = tuple(map(_without_name, definitions[_PATH], definitions[_NAME]))
-    lines = list(zip(*outline.lines, strict=True))
-    if lines:
-        first, name_line, column, last = lines
-        lines = [_distances(first), tuple(map(sub, name_line, first)), column, tuple(map(sub, last, first))]
+    n_visible = outline.n_visible
+    definitions = outline.definition_rows.columns()
     value = (
-        [_column(one) if any(one) else len(one) for one in definitions],
-        [_column(one) for one in lines],
-        _column(outline.siblings),
-        [_column(one) for one in zip(*outline.expressions, strict=True)],
-        _column(outline.expression_uses),
-        tuple(getattr(outline, name) for name in _AS_IT_IS),
+        len(outline.definition_rows),
+        _stored_definitions([one[:n_visible] for one in definitions]),
+        _stored_definitions([one[n_visible:] for one in definitions]),
+        _stored_lines(outline.lines),
+        [*map(_numbers, outline.expression_columns[:2]), *map(list, outline.expression_columns[2:])],
+        _numbers(outline.expression_uses),
+        tuple([getattr(outline, name) for name in _AS_IT_IS]),
     )
     return zlib.compress(marshal.dumps(value), _LEVEL)
+
+
+def _stored_definitions(columns: list[Sequence[Any]]) -> list[_Column]:
+    """Return the columns of definitions; the local ones apart, because most of their columns hold one value only."""
+    if not columns or not columns[0]:
+        return []
+    starts = columns[START]
+    columns[END] = tuple(map(sub, columns[END], starts))
+    columns[NAME_START] = tuple(map(sub, columns[NAME_START], starts))
+    columns[START] = _distances(starts)
+    columns[PATH] = tuple(map(_without_name, columns[PATH], columns[NAME]))
+    return [_numbers(one) if is_number else _texts(one) for one, is_number in zip(columns, _HOLDS_NUMBERS, strict=True)]
+
+
+def _stored_lines(rows: Rows) -> list[_Column]:
+    if not rows:
+        return []
+    first, name_line, column, last = rows.columns()
+    parts = (_distances(first), tuple(map(sub, name_line, first)), column, tuple(map(sub, last, first)))
+    return [_numbers(one) for one in parts]
 
 
 def decode_outline(blob: bytes) -> Outline:
@@ -84,27 +94,35 @@ def reading_own_bytes() -> Iterator[None]:
 
 
 def _decoded(stored: Any) -> Outline:
-    definitions = [
-        [_DEFAULTS[number]] * one if isinstance(one, int) else _values(one) for number, one in enumerate(stored[0])
-    ]
-    if definitions:
-        starts = definitions[_START] = list(accumulate(definitions[_START]))
-        definitions[_END] = list(map(add, definitions[_END], starts))
-        definitions[_NAME_START] = list(map(add, definitions[_NAME_START], starts))
-        definitions[_PATH] = list(map(_with_name, definitions[_PATH], definitions[_NAME]))
-    lines = [_values(one) for one in stored[1]]
-    if lines:
-        first = list(accumulate(lines[0]))
-        lines = [first, list(map(add, lines[1], first)), lines[2], list(map(add, lines[3], first))]
-    by_column = (
-        list(zip(*definitions, strict=True)),
-        list(zip(*lines, strict=True)),
-        list(_values(stored[2])),
-        list(zip(*[_values(one) for one in stored[3]], strict=True)),
-        list(_values(stored[4])),
+    length, visible, local, lines, expressions, uses, rest = stored
+    named: dict[str, Any] = dict(zip(_AS_IT_IS, rest, strict=True))
+    n_visible, n_expressions = named["n_visible"], named["n_expressions"]
+    groups = [(columns, size) for columns, size in ((visible, n_visible), (local, length - n_visible)) if size]
+
+    def definitions_column(rows: Rows, number: int) -> Sequence[Any]:
+        with reading_own_bytes():
+            parts = [_values(columns[number], size) for columns, size in groups]
+            if number == START:
+                parts = [list(accumulate(one)) for one in parts]
+            values = parts[0] if len(parts) == 1 else [value for one in parts for value in one]
+            if number in _FROM_START:
+                return list(map(add, values, rows.column(START)))
+            return list(map(_with_name, values, rows.column(NAME))) if number == PATH else values
+
+    def lines_column(rows: Rows, number: int) -> Sequence[int]:
+        with reading_own_bytes():
+            values = _values(lines[number], length) if lines else []
+            if number == 0:
+                return list(accumulate(values))
+            return list(map(add, values, rows.column(0))) if number in _FROM_FIRST_LINE else values
+
+    return Outline(
+        definition_rows=Rows(length, [None] * len(Definition._fields), definitions_column),
+        lines=Rows(length, [None] * _N_LINE_COLUMNS, lines_column),
+        expression_columns=[_values(one, n_expressions) for one in expressions],
+        expression_uses=_values(uses, n_expressions),
+        **named,
     )
-    values: dict[str, Any] = dict(zip(_BY_COLUMN + _AS_IT_IS, (*by_column, *stored[5]), strict=True))
-    return Outline(**values)
 
 
 def _distances(values: Sequence[int]) -> tuple[int, ...]:
@@ -120,16 +138,24 @@ def _with_name(stored: str, name: str) -> str:
     return stored[1:] if stored.startswith(_WHOLE) else stored + name
 
 
-def _column(values: Sequence[Any]) -> _Column:
-    # By their own type: a flag is a number too, and must come back as a flag.
-    if set(map(type, values)) != {int}:
-        return list(values)
+def _texts(values: Sequence[Any]) -> _Column:
+    first = values[0]
+    return [first] if values.count(first) == len(values) else list(values)
+
+
+def _numbers(values: Sequence[int]) -> _Column:
+    if not values:
+        return []
     low, high = min(values), max(values)
+    if low == high:
+        return [int(low)]
     for code, top in _SIGNED if low < 0 else _UNSIGNED:
         if high <= top and low >= -top:
             return code, array(code, values).tobytes()
     return list(values)
 
 
-def _values(column: _Column) -> Sequence[Any]:
-    return array(column[0], column[1]) if isinstance(column, tuple) else column
+def _values(column: _Column, length: int) -> Sequence[Any]:
+    if isinstance(column, tuple):
+        return array(column[0], column[1])
+    return column * length if len(column) == 1 else column

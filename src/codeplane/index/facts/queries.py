@@ -94,7 +94,7 @@ class FactQueries:
             if uid is not None:
                 return uid.hex()
         row = outline.definition_rows[number]
-        identity = f"{row[0]}:{row[2]}:{signature_hash(row[8])}:{outline.siblings[number]}"
+        identity = f"{row[0]}:{row[2]}:{signature_hash(row[8])}:{outline.siblings.get(number, 0)}"
         return definition_uid(self._home(file), identity).hex()
 
     def _home(self, file: FactFile) -> str:

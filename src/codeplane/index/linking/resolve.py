@@ -1,11 +1,11 @@
 """Follow names through imports, re-exports, members and bases to the definitions they mean."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from codeplane.index.facts.compiling import CLASS_LIKE
-from codeplane.index.facts.outline import Op, Outline
+from codeplane.index.facts.outline import DECORATORS, INSTANCE_OF, OWNER, PATH, SIGNATURE, START, Op, Outline
 from codeplane.index.linking.stored_links import Chain, Step
 from codeplane.index.linking.unit import LinkUnit
 from codeplane.languages.facts import AS_TYPE, CALLED, NONE, READ, BindTarget, Certainty, DefinitionKind
@@ -16,9 +16,6 @@ _MAX_DEPTH: Final = 60
 _MAX_BASES: Final = 200
 _MAX_RESULTS: Final = 30
 _KIND: Final = 0
-_PATH: Final = 2
-_SIGNATURE: Final = 8
-_INSTANCE_OF: Final = 13
 _IMPORT_KIND: Final = 4
 _IS_CONDITIONAL: Final = 8
 _CLASS_LIKE: Final = frozenset(int(kind) for kind in CLASS_LIKE)
@@ -48,8 +45,6 @@ _TRAIT: Final = int(DefinitionKind.TRAIT)
 _ENUM: Final = int(DefinitionKind.ENUM)
 _FIELD: Final = int(DefinitionKind.FIELD)
 _INTERFACE: Final = int(DefinitionKind.INTERFACE)
-_DECORATORS: Final = 9
-_OWNER: Final = 11
 _STATIC: Final = "static"
 _DEFAULT: Final = "default"
 _WHOLE_MODULE: Final = frozenset({"commonjs", "export_assignment"})
@@ -128,6 +123,7 @@ class Resolver:
         self._types: dict[tuple[int, int], Meaning] = {}
         self._types_in_question: set[tuple[int, int]] = set()
         self._bases: dict[tuple[int, int], tuple[tuple[tuple[int, int] | None, ...], frozenset[str]]] = {}
+        self._held: dict[tuple[int, int], frozenset[str]] = {}
 
     def _outline(self, file_id: int) -> Outline:
         known = self._outlines.get(file_id)
@@ -148,7 +144,8 @@ class Resolver:
                     add(holder)
                     continue
                 member = self._member(holder.value, name, usages.get(number))
-                add(Meaning(member.value, holder.chain + member.chain, holder.asked | member.asked))
+                asked = member.asked if member.asked >= holder.asked else holder.asked | member.asked
+                add(Meaning(member.value, holder.chain + member.chain, asked))
             elif op == Op.DEFINITION and not self._has_members(outline, operand):
                 add(_NOTHING)
             else:
@@ -159,12 +156,13 @@ class Resolver:
 
     @staticmethod
     def _has_members(outline: Outline, number: int) -> bool:
-        row = outline.definition_rows[number]
-        if row[_KIND] in _CLASS_LIKE or row[_KIND] == _TYPE or row[_INSTANCE_OF] != NONE:
+        kind = outline.kinds[number]
+        if kind in _CLASS_LIKE or kind == _TYPE or number in outline.type_expressions or number in outline.members:
             return True
-        if row[_KIND] == _FUNCTION and row[_PATH] in outline.owned:
-            return True
-        return number in outline.type_expressions or number in outline.members
+        rows = outline.definition_rows
+        if kind == _FUNCTION:
+            return bool(outline.owned) and rows.column(PATH)[number] in outline.owned
+        return bool(rows.column(INSTANCE_OF)[number] != NONE)
 
     def located(self, path: str, source: str) -> str | None:
         """Return the module that an import means by its source text."""
@@ -389,8 +387,8 @@ class Resolver:
         """Say whether an import of everything of a type brings a member: its types, its variants or what is static."""
         if row[_IMPORT_KIND] == _STATIC_STAR or member[0] != Tag.DEFINITION:
             return True
-        kind = self._outline(int(member[1])).definition_rows[member[2]][_KIND]
-        holder_kind = self._outline(int(holder[1])).definition_rows[holder[2]][_KIND]
+        kind = self._kind(int(member[1]), member[2])
+        holder_kind = self._kind(int(holder[1]), holder[2])
         if self._unit.rules.class_scope_is_visible:
             return kind in _CLASS_LIKE
         return kind not in _IS_CALLED if holder_kind == _ENUM else holder_kind not in {_CLASS, _TYPE}
@@ -509,7 +507,7 @@ class Resolver:
 
     def _may_inherit(self, file_id: int, class_around: int) -> bool:
         """Say whether a class, or one around it, may inherit a name from something that is not known."""
-        is_nested = "." in self._outline(file_id).definition_rows[class_around][_PATH]
+        is_nested = "." in self._outline(file_id).definition_rows.column(PATH)[class_around]
         return is_nested or None in self._order_of(file_id, class_around).types
 
     def _as_definition(self, meaning: Meaning) -> Meaning:
@@ -532,7 +530,7 @@ class Resolver:
             return meaning if meaning.value is not None else self._member_of_default(str(place), name, meaning)
         file_id = int(place)
         outline = self._outline(file_id)
-        kind = outline.definition_rows[number][_KIND]
+        kind = outline.kinds[number]
         # What is called through the name of a trait is done by one of its implementations.
         is_of_trait = kind == _TRAIT and tag == Tag.DEFINITION
         is_function = kind == _FUNCTION and self._unit.rules.statics_are_apart
@@ -550,7 +548,7 @@ class Resolver:
 
     def _type_of(self, file_id: int, outline: Outline, number: int) -> Meaning:
         """Return the type that a variable is declared to hold, or that a function returns."""
-        instance_of = outline.definition_rows[number][_INSTANCE_OF]
+        instance_of = outline.definition_rows.column(INSTANCE_OF)[number]
         if instance_of != NONE:
             return Meaning((Tag.INSTANCE, file_id, instance_of), (), frozenset())
         key = (file_id, number)
@@ -575,7 +573,7 @@ class Resolver:
         if meaning.value is None or meaning.value[0] != Tag.DEFINITION:
             return Meaning(None, (), meaning.asked)
         _, place, definition = meaning.value
-        kind = outline.definition_rows[number][_KIND]
+        kind = outline.kinds[number]
         if self._kind(int(place), definition) in _IS_CALLED and kind not in _IS_CALLED:
             result = self._type_of(int(place), self._outline(int(place)), definition)
             chain = ((Step.TYPE, file_id, number), *meaning.chain, *result.chain)
@@ -585,7 +583,7 @@ class Resolver:
         if not self._is_class(meaning.value) and not is_written_out:
             return Meaning(None, (), meaning.asked)
         row = holder.definition_rows[definition]
-        is_parameter = row[_KIND] == _TYPE and not row[_SIGNATURE] and not is_written_out
+        is_parameter = row[_KIND] == _TYPE and not row[SIGNATURE] and not is_written_out
         if is_parameter and kind in _OPEN_TO_PARAMETERS:
             # Whoever has the object or calls the function may know what the parameter of its type stands for.
             return Meaning(None, (), meaning.asked)
@@ -635,7 +633,10 @@ class Resolver:
         for position, one in enumerate(order):
             if one is None:
                 break
-            if position == 0 and skip_own:
+            held = self._held.get(one)
+            if held is None:
+                held = self._held_names(one)
+            if name not in held or (position == 0 and skip_own):
                 continue
             places = self._fitting_members(one, name, usage, of_class=of_class)
             if name in self._outline(one[0]).dynamic_members.get(one[1], ()):
@@ -675,8 +676,8 @@ class Resolver:
                 methods = [place for place in methods if self._kind(*place) != _PROPERTY]
             for place in methods:
                 row = self._outline(place[0]).definition_rows[place[1]]
-                signature = "()" if row[_KIND] == _PROPERTY else row[_SIGNATURE]
-                offers.append(MethodOffer(signature, row[_DECORATORS], one, DefinitionKind(self._kind(*one)), above))
+                signature = "()" if row[_KIND] == _PROPERTY else row[SIGNATURE]
+                offers.append(MethodOffer(signature, row[DECORATORS], one, DefinitionKind(self._kind(*one)), above))
                 places.append(place)
         if choose is None or not offers:
             return Meaning(None, (), asked)
@@ -696,7 +697,7 @@ class Resolver:
                 # Bases that are known but contradict each other are as good as unknown.
                 if None in bases or len(order) == 2:
                     unknown = bases.index(None) if None in bases else 0
-                    yield OpenType(DefinitionKind(row[_KIND]), row[_SIGNATURE], unknown)
+                    yield OpenType(DefinitionKind(row[_KIND]), row[SIGNATURE], unknown)
 
     def _least_deep_member(self, file_id: int, number: int, name: str) -> Meaning:
         """Return the member of a type or of what it embeds that is the least deep; one of several is not chosen.
@@ -724,7 +725,7 @@ class Resolver:
                 # An interface has the methods of those it embeds, and a type what it is made of, as their own; but a
                 # type that is made of another, and not just another name for it, has none of its methods.
                 is_level = row[_KIND] in {_TYPE, _INTERFACE}
-                inherits = row[_KIND] != _TYPE or "=" in row[_SIGNATURE]
+                inherits = row[_KIND] != _TYPE or "=" in row[SIGNATURE]
                 for base in bases:
                     if base is None:
                         is_unknown |= is_level
@@ -757,29 +758,46 @@ class Resolver:
         return answer
 
     def _kind(self, file_id: int, number: int) -> int:
-        return int(self._outline(file_id).definition_rows[number][_KIND])
+        return self._outline(file_id).kinds[number]
 
     def _is_static(self, file_id: int, number: int) -> bool:
-        row = self._outline(file_id).definition_rows[number]
+        outline = self._outline(file_id)
+        rows = outline.definition_rows
         # What a merged namespace adds stands outside of the class and belongs to it, not to its instances.
-        return _STATIC in row[_DECORATORS] or (bool(row[_OWNER]) and row[_KIND] not in _OF_INSTANCES)
+        is_added = bool(rows.column(OWNER)[number]) and outline.kinds[number] not in _OF_INSTANCES
+        return is_added or _STATIC in rows.column(DECORATORS)[number]
+
+    def _held_names(self, holder: tuple[int, int]) -> frozenset[str]:
+        """Return all names that a type itself has members of, so that most bases need not be looked at any closer."""
+        file_id, number = holder
+        outline = self._outline(file_id)
+        names = set(outline.members.get(number, ())).union(outline.dynamic_members.get(number, ()))
+        names.update(name for _, owned in self._owned_outside(file_id, number) for name in owned)
+        found = self._held[holder] = frozenset(names)
+        return found
 
     def _own_members(self, file_id: int, number: int, name: str, *, with_outside: bool = True) -> list[tuple[int, int]]:
         """Return the members of a name in the body of a type and, with those outside, in its file or module."""
-        outline = self._outline(file_id)
-        found = [(file_id, one) for one in outline.members.get(number, {}).get(name, ())]
-        if not self._unit.rules.members_stand_outside or not with_outside:
-            return found
-        path = outline.definition_rows[number][_PATH]
+        found = [(file_id, one) for one in self._outline(file_id).members.get(number, {}).get(name, ())]
+        if with_outside:
+            for other, owned in self._owned_outside(file_id, number):
+                found.extend((other, one) for one in owned.get(name, ()))
+        return found
+
+    def _owned_outside(self, file_id: int, number: int) -> Iterator[tuple[int, dict[str, list[int]]]]:
+        """Yield the members of a type that stand outside of its body, by file and name."""
+        rules = self._unit.rules
+        if not rules.members_stand_outside:
+            return
+        path = self._outline(file_id).definition_rows.column(PATH)[number]
         others: Iterable[int] = (file_id,)
-        if self._unit.rules.members_stand_in_module:
+        if rules.members_stand_in_module:
             modules = self._unit.files[file_id].modules
             others = dict.fromkeys(other for module in modules for other in self._unit.files_of(module)) or others
         for other in others:
             owned = self._outline(other).owned.get(path)
             if owned is not None:
-                found.extend((other, one) for one in owned.get(name, ()))
-        return found
+                yield other, owned
 
     def _order_of(self, file_id: int, number: int) -> Order:
         """Return a type and its bases in the order of look-up; None stands for bases that are not known."""
@@ -841,7 +859,7 @@ class Resolver:
 
 def _start_of(outline: Outline, kind: int, target: int) -> int:
     """Return where a definition or an import stands."""
-    return int(outline.definition_rows[target][3] if kind == _DEF else outline.import_rows[target][6])
+    return int(outline.definition_rows.column(START)[target] if kind == _DEF else outline.import_rows[target][6])
 
 
 def _is_call(usage: int | None) -> bool:
@@ -862,7 +880,7 @@ def _is_conditional(outline: Outline, kind: int, target: int) -> bool:
     if kind == _IMPORT:
         return bool(outline.import_rows[target][_IS_CONDITIONAL])
     return kind == _DEF and any(
-        one.startswith(_UNDER_CONDITION) for one in outline.definition_rows[target][_DECORATORS]
+        one.startswith(_UNDER_CONDITION) for one in outline.definition_rows.column(DECORATORS)[target]
     )
 
 

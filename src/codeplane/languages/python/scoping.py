@@ -4,6 +4,8 @@ from codeplane.languages.facts import NONE, BindReason, BindTarget, Certainty, I
 from codeplane.languages.python.tables import CLASS, FILE, TYPE_PARAMETERS, Place, ScopeRow, Tables
 
 _VARIABLE = (BindReason.LOCAL_ASSIGN, BindReason.PARAM)
+_CERTAIN = Certainty.CERTAIN
+_UNKNOWN = BindTarget.UNKNOWN
 
 
 class Bindings:
@@ -29,17 +31,19 @@ class Bindings:
         first_of: dict[str, int] = {}
         visible_from: dict[str, int] = {}
         is_sequential = scope.kind in (FILE, CLASS)
+        add, new = self.binds.append, tuple.__new__
         for key, places in scope.places.items():
             first_place = places[0][3] if len(places) == 1 else min(place.visible_from for place in places)
-            certainty = Certainty.CERTAIN if len(places) == 1 else _certainty(places, tables.imports)
+            certainty = _CERTAIN if len(places) == 1 else _certainty(places, tables.imports)
             if number == 0 and first_place < tables.last_star_import:
                 certainty = Certainty.UNCERTAIN
             first_of[key] = len(self.binds)
             if is_sequential:
                 visible_from[key] = first_place
             for kind, target, reason, _ in places:
-                bound = target if kind is not BindTarget.UNKNOWN else NONE
-                self.binds.append(LocalBind(number, key, kind, bound, certainty, reason))
+                bound = target if kind is not _UNKNOWN else NONE
+                # By the generated way it takes twice as long, which shows where it is done for every name.
+                add(new(LocalBind, (number, key, kind, bound, certainty, reason)))
         for key in sorted(scope.deleted_names - scope.places.keys() - scope.nonlocal_names):
             first_of[key] = -1
             self.binds.append(
@@ -81,9 +85,10 @@ class Bindings:
 
 def settled_imports(imports: list[Import], binds: list[LocalBind]) -> list[Import]:
     """Return the imports, those whose name can also mean something else marked UNCERTAIN."""
-    doubtful = {
-        bind.target for bind in binds if bind.target_kind is BindTarget.IMPORT and bind.certainty is Certainty.UNCERTAIN
-    }
+    uncertain, imported = Certainty.UNCERTAIN, BindTarget.IMPORT
+    doubtful = {bind[3] for bind in binds if bind[4] is uncertain and bind[2] is imported}
+    if not doubtful:
+        return imports
     return [
         fact._replace(certainty=Certainty.UNCERTAIN) if number in doubtful else fact
         for number, fact in enumerate(imports)
