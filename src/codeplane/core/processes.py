@@ -378,8 +378,9 @@ class Companion:
     def close(self) -> None:
         """End the program and wait for it."""
         self._kill()
-        with suppress(OSError):
-            for pipe in (self._process.stdin, self._process.stdout):
+        for pipe in (self._process.stdin, self._process.stdout):
+            # What was not sent yet cannot be flushed any more.
+            with suppress(OSError):
                 if pipe is not None:
                     pipe.close()
         self._process.wait()
