@@ -64,6 +64,12 @@ def test_symbol_search_forgives_and_says_so(shop: Door, query: str, how: str) ->
     assert (hit["symbol"]["name"], hit["matched"], hit["match_type"]) == ("Store", how, "fuzzy")
 
 
+@pytest.mark.parametrize("query", ["grösse_der_flaeche", "größ_der_flaeche", "grüße_der_flaeche", "größe_der"])
+def test_letters_beyond_ascii_are_forgiven_like_others(shop: Door, query: str) -> None:
+    write(shop.workspace.root, {"src/shop/more.py": "def größe_der_flaeche(): pass\n"})
+    assert lines(shop, query=query, mode="symbol") == ["src/shop/more.py:1"]
+
+
 def test_snake_and_camel_forms_are_the_same_name(shop: Door) -> None:
     write(shop.workspace.root, {"src/shop/more.py": "def read_all_items(): pass\n"})
     assert lines(shop, query="readAllItems", mode="definitions") == ["src/shop/more.py:1"]

@@ -85,7 +85,7 @@ class RepositoryIndex:
         self.n_updates = 0
         self.refresh_seconds = 0.0
         self._facts = FactCache()
-        self._names = (-1, "")
+        self._names = (-1, b"")
 
     @contextmanager
     def listening(self, listener: "Progress") -> Iterator[None]:
@@ -161,11 +161,11 @@ class RepositoryIndex:
                 return hits[:limit]
             wanted *= 4
 
-    def symbol_names(self, reader: FactReader) -> str:
-        """Return the folded names of all definitions, one per line."""
+    def symbol_names(self, reader: FactReader) -> bytes:
+        """Return the folded names of all definitions, one per line, in the form that is searched fastest."""
         if self._names[0] != reader.epoch:
             rows = reader.connection.execute("SELECT DISTINCT folded FROM definitions ORDER BY folded")
-            self._names = (reader.epoch, "\n".join(row[0] for row in rows))
+            self._names = (reader.epoch, "\n".join(row[0] for row in rows).encode("utf-8", "surrogatepass"))
         return self._names[1]
 
     def counts(self) -> IndexCounts:

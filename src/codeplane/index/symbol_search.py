@@ -146,14 +146,14 @@ class SymbolHit(NamedTuple):
 
 
 def find_symbols(
-    reader: FactReader, query: str, scope: SymbolScope, names: Callable[[], str], *, parts_until: int
+    reader: FactReader, query: str, scope: SymbolScope, names: Callable[[], bytes], *, parts_until: int
 ) -> list[SymbolHit]:
     """Return the definitions that a query means, the best first.
 
     A query is a name, a dotted path (`Class.method`), `path::Name.path`, `path:line[:column]` or a `def_uid`.
     Names that begin with or contain the query count too, as long as there are fewer than `parts_until` hits; the
     shortest come first. A near spelling counts only when nothing else does. `names` gives all folded names, one per
-    line.
+    line, as UTF-8: searched as text they would be encoded anew for every match.
     """
     placed = _by_place(reader, query)
     if placed is not None:
@@ -355,39 +355,47 @@ def _rows(reader: FactReader, keys: Iterable[str]) -> Iterator[tuple[FactFile, i
             yield FactFile(*file), number, kind, name
 
 
-def _containing(key: str, names: str) -> Iterator[tuple[Match, list[str]]]:
+def _containing(key: str, names: bytes) -> Iterator[tuple[Match, list[str]]]:
     """Yield the names that begin with a key, then those that hold it, in groups of one length, the shortest first.
 
     What holds one or two letters is nearly everything, so that such a key has to stand at the beginning.
     """
-    escaped = re2.escape(key)
-    for match, form in ((Match.PREFIX, f"(?m)^{escaped}.+$"), (Match.PART, f"(?m)^.+{escaped}.*$")):
-        if (match is Match.PART and len(key) < _MIN_PART_LENGTH) or key not in names:
+    data = _data(key)
+    escaped = re.escape(data)
+    for match, form in ((Match.PREFIX, b"(?m)^%b.+$" % escaped), (Match.PART, b"(?m)^.+%b.*$" % escaped)):
+        if (match is Match.PART and len(key) < _MIN_PART_LENGTH) or data not in names:
             return
-        expression: Any = re2.compile(form)
-        found = {one.group() for one in expression.finditer(names)}
+        found = _matching(form, names)
         if match is Match.PART:
             found = {one for one in found if not one.startswith(key)}
         for _, group in itertools.groupby(sorted(found, key=lambda one: (len(one), one)), key=len):
             yield match, list(group)
 
 
-def _near(key: str, names: str) -> list[str]:
+def _near(key: str, names: bytes) -> list[str]:
     """Return the names one typing error away: a letter more, less, other, or two exchanged."""
     if not _MIN_TYPO_LENGTH <= len(key) <= _MAX_TYPO_LENGTH:
         return []
-    letters = [re2.escape(letter) for letter in key]
+    letters = [re.escape(_data(letter)) for letter in key]
     forms = set()
     for i in range(len(letters) + 1):
-        before, after = "".join(letters[:i]), letters[i:]
-        forms.add(f"{before}.{''.join(after)}")
+        before, after = b"".join(letters[:i]), letters[i:]
+        forms.add(before + b"." + b"".join(after))
         if after:
-            forms.add(before + "".join(after[1:]))
-            forms.add(f"{before}.{''.join(after[1:])}")
+            forms.add(before + b"".join(after[1:]))
+            forms.add(before + b"." + b"".join(after[1:]))
         if len(after) > 1:
-            forms.add(before + after[1] + after[0] + "".join(after[2:]))
-    expression: Any = re2.compile("(?m)^(?:" + "|".join(sorted(forms)) + ")$")
-    return sorted({found.group() for found in expression.finditer(names)})
+            forms.add(before + after[1] + after[0] + b"".join(after[2:]))
+    return sorted(_matching(b"(?m)^(?:" + b"|".join(sorted(forms)) + b")$", names))
+
+
+def _matching(form: bytes, names: bytes) -> set[str]:
+    expression: Any = re2.compile(form)
+    return {found.group().decode("utf-8", "surrogatepass") for found in expression.finditer(names)}
+
+
+def _data(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _is_inside(hit: SymbolHit, parts: list[str], spelled: Callable[[str], str]) -> bool:

@@ -7,7 +7,7 @@ most questions need a few fields of a few definitions.
 import marshal
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from itertools import accumulate
@@ -36,6 +36,26 @@ _SIGNED: Final = (("b", 0x7F), ("h", 0x7FFF), ("i", 0x7FFFFFFF))
 
 # A column: the code and bytes of an array, or the values as they are; one value stands for a column full of it.
 _Column = tuple[str, bytes] | list[Any]
+
+
+class _Joined(Sequence[Any]):
+    """Two columns made into one where it is asked for: most questions are about one row."""
+
+    __slots__ = ("_first", "_join", "_second")
+
+    def __init__(self, join: Callable[[Any, Any], Any], first: Sequence[Any], second: Sequence[Any]) -> None:
+        self._join = join
+        self._first = first
+        self._second = second
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._join(self._first[number], self._second[number])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._join, self._first, self._second)
 
 
 def encode_outline(outline: Outline) -> bytes:
@@ -106,15 +126,15 @@ def _decoded(stored: Any) -> Outline:
                 parts = [list(accumulate(one)) for one in parts]
             values = parts[0] if len(parts) == 1 else [value for one in parts for value in one]
             if number in _FROM_START:
-                return list(map(add, values, rows.column(START)))
-            return list(map(_with_name, values, rows.column(NAME))) if number == PATH else values
+                return _Joined(add, values, rows.column(START))
+            return _Joined(_with_name, values, rows.column(NAME)) if number == PATH else values
 
     def lines_column(rows: Rows, number: int) -> Sequence[int]:
         with reading_own_bytes():
             values = _values(lines[number], length) if lines else []
             if number == 0:
                 return list(accumulate(values))
-            return list(map(add, values, rows.column(0))) if number in _FROM_FIRST_LINE else values
+            return _Joined(add, values, rows.column(0)) if number in _FROM_FIRST_LINE else values
 
     return Outline(
         definition_rows=Rows(length, [None] * len(Definition._fields), definitions_column),
