@@ -135,6 +135,98 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
             "test_a_question_that_cannot_be_meant_is_refused",
         ),
     ),
+    "EDIT-ATOMIC": (
+        "a batch is all old or all new, whenever it is killed",
+        (
+            "test_a_batch_killed_at_any_call_is_all_old_or_all_new_after_recovery",
+            "test_a_killed_process_leaves_no_mixed_tree_and_no_change_without_a_row",
+            "test_a_refusal_of_the_system_in_the_middle_takes_everything_back",
+            "test_a_full_disk_while_staging_leaves_nothing",
+        ),
+    ),
+    "EDIT-NOTHING-LOST": (
+        "nobody's concurrent change is lost",
+        (
+            "test_what_somebody_writes_at_the_last_moment_is_not_lost",
+            "test_no_update_of_several_processes_is_lost",
+            "test_what_an_exchange_took_from_somebody_is_put_back_by_recovery",
+        ),
+    ),
+    "EDIT-BYTES": (
+        "only the intended bytes differ",
+        ("test_random_edits_change_only_what_they_name", "test_endings_marks_and_encodings_stay"),
+    ),
+    "EDIT-ANSWER": (
+        "one answer has the whole delta, and a refusal what the next call needs",
+        (
+            "test_one_answer_says_everything",
+            "test_a_text_that_stands_nowhere_is_answered_with_what_is_near",
+            "test_a_stale_file_is_told_with_who_changed_it",
+            "test_lines_that_drifted_are_corrected_and_said",
+        ),
+    ),
+    "EDIT-BAD-INPUT": (
+        "what may not or cannot be done changes nothing",
+        (
+            "test_what_may_not_or_cannot_be_done_is_refused_and_changes_nothing",
+            "test_two_edits_of_one_place_are_refused",
+        ),
+    ),
+    "UNDO": (
+        "what was done is taken back exactly, later work stays, conflicts are shown",
+        (
+            "test_bytes_existence_mode_and_link_come_back",
+            "test_attributes_come_back",
+            "test_later_work_in_the_same_file_stays",
+            "test_what_was_changed_again_is_shown_and_not_touched",
+            "test_a_session_is_taken_back_as_a_whole_and_leaves_the_others",
+        ),
+    ),
+    "TASK-LIMITS": (
+        "call n+1 is refused with its details, also between threads and processes, and counters survive kill -9",
+        (
+            "test_call_n_plus_1_is_refused_as_the_specification_says",
+            "test_threads_at_the_limit_never_get_more_than_the_limit",
+            "test_processes_at_the_limit_never_get_more_than_the_limit",
+            "test_a_call_whose_process_was_killed_after_its_beginning_counts_once",
+        ),
+    ),
+    "TASK-STATES": (
+        "states, restart, never reopened",
+        (
+            "test_a_closed_task_is_never_opened_again",
+            "test_tasks_of_dead_processes_are_interrupted_and_those_of_living_ones_are_not",
+        ),
+    ),
+    "FINGERPRINTS": (
+        "repeats are no-ops, the same failure after a mutation is no progress",
+        (
+            "test_the_same_edit_again_is_a_no_op_that_counts_and_is_said",
+            "test_the_same_failure_after_a_mutation_is_said_to_be_no_progress",
+        ),
+    ),
+    "LEDGER-TAMPERING": (
+        "every edit, deletion, insertion, reorder, cut and re-hash is found at its first row, without false alarm",
+        (
+            "test_an_edit_of_any_field_of_any_row_is_found",
+            "test_a_cut_tail_is_found_at_the_first_row_that_is_gone",
+            "test_an_older_copy_of_the_file_is_found",
+            "test_a_chain_that_was_hashed_again_is_found_at_the_row_that_was_changed",
+            "test_whoever_did_nothing_is_not_accused",
+            "test_the_suite_is_as_large_as_it_is_meant_to_be",
+        ),
+    ),
+    "LEDGER-RETENTION": (
+        "old rows go behind a sealed checkpoint",
+        (
+            "test_rows_of_more_than_fourteen_days_go_and_the_chain_still_holds",
+            "test_a_checkpoint_made_without_the_key_is_found",
+        ),
+    ),
+    "LEDGER-WRITERS": (
+        "sixteen writers, none refused",
+        ("test_sixteen_processes_append_without_one_being_refused",),
+    ),
     "MAP-SECTIONS": (
         "every section of the map",
         ("test_the_default_is_short_and_says_what_is_missing", "test_the_public_api_is_what_is_explicitly_offered"),

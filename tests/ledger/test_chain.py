@@ -3,16 +3,13 @@
 import sqlite3
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from codeplane.core.clock import ManualClock
 from codeplane.core.errors import CodePlaneError
-from codeplane.ledger import chain as chain_module
 from codeplane.ledger.chain import (
-    GENESIS,
     GROUP_SIZE,
     LEDGER_SCHEMA,
     EventChain,
@@ -21,6 +18,7 @@ from codeplane.ledger.chain import (
     RowFilter,
     open_ledger_database,
 )
+from codeplane.ledger.row_hash import GENESIS, HASHED_COLUMNS, row_hash
 from codeplane.store.sqlite import Database
 from support.children import run_children
 
@@ -87,7 +85,7 @@ _CHANGES: dict[str, object] = {
 
 
 def test_every_column_is_in_the_table_of_changes() -> None:
-    assert set(_CHANGES) == set(LedgerRow.__slots__)
+    assert set(_CHANGES) == set(LedgerRow.__slots__) - {"seal"}
 
 
 @pytest.mark.parametrize("column", _CHANGES)
@@ -126,7 +124,7 @@ def test_an_inserted_row_is_found(chain: EventChain) -> None:
     _damage(
         chain,
         "INSERT INTO events SELECT 7, kind, call_id, operation, session, session_seq, task_id, worktree, ts_ms, body,"
-        " prev_hash, hash FROM events WHERE seq = 3",
+        " prev_hash, hash, seal FROM events WHERE seq = 3",
     )
     assert chain.verify().first_bad_seq == 7
 
@@ -140,8 +138,9 @@ def test_two_rows_that_changed_places_are_found(chain: EventChain) -> None:
 
 def test_a_row_that_was_hashed_again_after_a_change_is_found_at_the_next(chain: EventChain) -> None:
     rows = _fill(chain)
-    forged = replace(rows[2], kind="failed")
-    _damage(chain, "UPDATE events SET kind = 'failed', hash = ? WHERE seq = 3", chain_module._hash(forged))
+    values = {name: getattr(rows[2], name) for name in HASHED_COLUMNS} | {"kind": "failed", "body": '{"n":3}'}
+    forged = row_hash(tuple(values[name] for name in HASHED_COLUMNS))
+    _damage(chain, "UPDATE events SET kind = 'failed', hash = ? WHERE seq = 3", forged)
     assert chain.verify().first_bad_seq == 4
 
 
@@ -281,7 +280,7 @@ def _damaged_ledger(path: Path, offset: int, length: int) -> None:
     path.write_bytes(bytes(content))
 
 
-@pytest.mark.parametrize("page", range(9))
+@pytest.mark.parametrize("page", range(13))
 def test_a_damaged_file_is_kept_aside_and_a_new_chain_starts(tmp_path: Path, clock: ManualClock, page: int) -> None:
     path = tmp_path / "ledger.db"
     _damaged_ledger(path, page * 4096, 4096)

@@ -11,7 +11,7 @@ from codeplane.core.clock import ManualClock
 from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.hashing import sha256_text
 from codeplane.core.ids import RandomIds
-from codeplane.ledger.chain import LedgerRow, RowFilter
+from codeplane.ledger.chain import FINAL_KINDS, LedgerRow, RowFilter
 from codeplane.ledger.effects import EffectClass
 from codeplane.ledger.policy import Allow, Deny, Policy, PolicySet
 from codeplane.operations.answer import Answer, Outcome
@@ -44,8 +44,12 @@ def _govern(workspace: Workspace, *policies: Policy) -> None:
     workspace.policies = PolicySet(policies, default=Allow())
 
 
+CALL_KINDS = ("begun", *FINAL_KINDS)
+
+
 def _rows(workspace: Workspace, **wanted: Any) -> tuple[LedgerRow, ...]:
-    return tuple(reversed(workspace.chain.rows(RowFilter(**wanted))))
+    """Return the rows of calls, oldest first; tasks have tests of their own."""
+    return tuple(reversed(workspace.chain.rows(RowFilter(**{"kinds": CALL_KINDS} | wanted))))
 
 
 def _kinds(workspace: Workspace) -> list[str]:
@@ -62,7 +66,7 @@ def _in_file(workspace: Workspace) -> list[str]:
     connection = sqlite3.connect(workspace.places.ledger)
     kinds = [str(row[0]) for row in connection.execute("SELECT kind FROM events ORDER BY seq")]
     connection.close()
-    return kinds
+    return [kind for kind in kinds if kind in CALL_KINDS]
 
 
 def test_a_write_that_is_allowed_happens_and_leaves_two_rows_with_the_states_around_it(toy_door: Door) -> None:
@@ -348,11 +352,20 @@ def test_every_step_is_told_once_and_in_order(workspace: Workspace) -> None:
     assert passed == [step.name for step in STEPS]
 
 
-def test_a_call_is_announced_with_its_outcome(toy_door: Door) -> None:
+def test_a_call_is_announced_with_its_outcome(toy_door: Door, clock: ManualClock) -> None:
     with toy_door.workspace.events.subscribe() as subscription:
         call(toy_door, "toy_write", WRITE)
         (event,) = subscription.wait(0)
-    assert dict(event.data) == {"operation": "toy_write", "outcome": "finished", "duration_ms": 0, "error": None}
+    assert dict(event.data) == {
+        "operation": "toy_write",
+        "outcome": "finished",
+        "duration_ms": 0,
+        "error": None,
+        "at_ms": clock.now_ms(),
+        "budget": "mutations",
+        "is_no_op": False,
+        "non_progress": False,
+    }
 
 
 def _answer_with_unknown_session(door: Door) -> Answer:

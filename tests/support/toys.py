@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from codeplane.core.errors import CodePlaneError, ErrorReport
+from codeplane.core.hashing import sha256_text
 from codeplane.core.paths import RepoPath
 from codeplane.ledger.chain import LedgerRow
 from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.ledger.fingerprints import Failure, FileChange
 from codeplane.ledger.policy import Allow, CallFacts, Deny, Hold, Verdict
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation, Recovered
+from codeplane.operations.operation import CallContext, Example, Operation, Recovered, no_effects
 from codeplane.operations.recovery import recover_interrupted
 from codeplane.operations.run import Door, run
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
@@ -71,6 +73,89 @@ TOY_WRITE: Operation[ToyRequest, ToyResult] = Operation(
     recover=_recover,
 )
 TOY_WRITE_WITHOUT_RECOVERY = replace(TOY_WRITE, name="toy_write_plain", recover=None)
+
+
+class ToyEditRequest(Request):
+    """Which file gets which content, or whether that is only asked."""
+
+    path: str
+    content: str = ""
+    dry_run: bool = False
+
+
+def _edit(context: CallContext, request: ToyEditRequest) -> ToyResult:
+    """Write a file and say what changed, as an edit does; every line that is `def …` is a symbol."""
+    path = context.workspace.root / request.path
+    old = path.read_text(encoding="utf-8") if path.is_file() else None
+    if request.dry_run:
+        return ToyResult(path=request.path)
+    path.write_text(request.content, encoding="utf-8")
+    symbols = tuple(line[4:] for line in request.content.splitlines() if line.startswith("def "))
+    context.changes.append(
+        FileChange(
+            request.path,
+            sha256_text(old) if old is not None else None,
+            sha256_text(request.content),
+            len(request.content.splitlines()),
+            len((old or "").splitlines()),
+            symbols,
+        )
+    )
+    return ToyResult(path=request.path)
+
+
+TOY_EDIT: Operation[ToyEditRequest, ToyResult] = Operation(
+    name="toy_edit",
+    family="toys",
+    summary="Edit a file.",
+    request_type=ToyEditRequest,
+    result_type=ToyResult,
+    effect=EffectClass.WRITE,
+    effects=lambda _workspace, request: Effects(writes=(RepoPath.parse(request.path),)),
+    handler=_edit,
+    render=lambda result: f"edited {result.path}",
+    when_to_use=("In tests.",),
+    when_not_to_use=("Elsewhere.",),
+    examples=(Example("Edit", {"path": "a.txt", "content": "a"}),),
+    is_dry_run=lambda request: request.dry_run,
+)
+
+
+class ToyRunRequest(Request):
+    """Which tests fail and how; none by default."""
+
+    failing: tuple[str, ...] = ()
+    exception_type: str = "AssertionError"
+    stack: str = ""
+
+
+class ToyRunResult(Result):
+    """How many failed."""
+
+    failed: int
+
+
+def _run_tests(context: CallContext, request: ToyRunRequest) -> ToyRunResult:
+    if request.failing:
+        context.failure = Failure(request.failing, request.exception_type, request.stack, 1, "assertion")
+    return ToyRunResult(failed=len(request.failing))
+
+
+TOY_TEST: Operation[ToyRunRequest, ToyRunResult] = Operation(
+    name="toy_test",
+    family="toys",
+    summary="Run tests.",
+    request_type=ToyRunRequest,
+    result_type=ToyRunResult,
+    effect=EffectClass.EXECUTE,
+    effects=no_effects,
+    handler=_run_tests,
+    render=lambda result: f"{result.failed} failed",
+    when_to_use=("In tests.",),
+    when_not_to_use=("Elsewhere.",),
+    examples=(Example("Run", {}),),
+    runs_tests=True,
+)
 
 
 def toy_doing(
@@ -155,11 +240,22 @@ def _die_after(step: str) -> Callable[[str], None]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Be a child process: `write OPERATION ROOT STEP` dies after that step, `recover ROOT` tells how many it ended."""
+    """Be a child process.
+
+    `write OPERATION ROOT STEP` dies after that step, `recover ROOT` tells how many it ended, `spend ROOT COUNT` makes
+    that many writes and tells the outcome of each.
+    """
     operations = {operation.name: operation for operation in (TOY_WRITE, TOY_WRITE_WITHOUT_RECOVERY)}
     if arguments[0] == "recover":
         with open_workspace(WorkspaceRequest(Path(arguments[1]))) as workspace:
             sys.stdout.write(str(recover_interrupted(workspace, operations)))
+        return
+    if arguments[0] == "spend":
+        with open_workspace(WorkspaceRequest(Path(arguments[1]))) as workspace:
+            door = Door(workspace, operations)
+            for number in range(int(arguments[2])):
+                request = ToyRequest(path=f"{os.getpid()}-{number}.txt", content="x")
+                sys.stdout.write(f"{run(door, TOY_WRITE, request, caller()).outcome.value}\n")
         return
     with open_workspace(WorkspaceRequest(Path(arguments[2]))) as workspace:
         door = Door(workspace, operations, _die_after(arguments[3]))

@@ -23,7 +23,7 @@ from surfaces.support_sdk import TRANSPORTS, call, sdk_client, text_in, with_cli
 
 pytestmark = pytest.mark.slow
 
-CORE_TOOLS = ["call", "describe", "map_repo", "read_source", "search"]
+CORE_TOOLS = ["call", "describe", "map_repo", "read_source", "search", "undo", "write_source"]
 # One correct call of every operation.
 CORRECT_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("describe", {}),
@@ -81,7 +81,18 @@ def _tools(open_peer: OpenPeer, profile: str = "") -> list[dict[str, Any]]:
         ("core", CORE_TOOLS),
         (
             "full",
-            ["call", "describe", "list_files", "map_repo", "read_file_full", "read_source", "reset_budget", "search"],
+            [
+                "call",
+                "describe",
+                "list_files",
+                "map_repo",
+                "read_file_full",
+                "read_source",
+                "reset_budget",
+                "search",
+                "undo",
+                "write_source",
+            ],
         ),
         ("list_files,describe", ["describe", "list_files"]),
     ],
@@ -389,7 +400,8 @@ def test_a_fault_of_the_protocol_carries_the_error_object(open_peer: OpenPeer) -
 def test_call_is_not_announced_as_read_only(open_peer: OpenPeer) -> None:
     hints = {tool["name"]: tool["annotations"]["readOnlyHint"] for tool in _tools(open_peer, "core")}
 
-    assert hints == {"call": False, "describe": True, "map_repo": True, "read_source": True, "search": True}
+    reading = {"describe", "map_repo", "read_source", "search"}
+    assert hints == {name: name in reading for name in CORE_TOOLS}
 
 
 def test_unknown_method_is_a_protocol_error(open_peer: OpenPeer) -> None:

@@ -13,6 +13,8 @@ from codeplane.core.errors import CodePlaneError
 
 MAX_SEGMENT_BYTES = 255
 MAX_PATH_BYTES = 4096
+# Files whose names begin so are on their way into their place; they are nobody's and never indexed.
+STAGED_PREFIX = ".cpl-staged-"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -152,7 +152,9 @@ def git_version() -> str:
     return run_git(Path.cwd(), "version").stdout_text.strip()
 
 
-def run_git(directory: Path, *arguments: str, output_limit: int = 1024 * 1024) -> ProcessResult:
+def run_git(
+    directory: Path, *arguments: str, output_limit: int = 1024 * 1024, stdin: bytes | None = None
+) -> ProcessResult:
     """Run git with fixed configuration, no prompt, no pager and a timeout."""
     settings = [part for item in _FIXED_CONFIGURATION for part in ("-c", item)]
     try:
@@ -162,6 +164,7 @@ def run_git(directory: Path, *arguments: str, output_limit: int = 1024 * 1024) -
                 cwd=directory,
                 environment=_git_environment(os.environ),
                 timeout_seconds=GIT_TIMEOUT_SECONDS,
+                stdin=stdin,
                 output_limit_bytes=output_limit,
             )
         )

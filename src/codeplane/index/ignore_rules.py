@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 import re2
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-from codeplane.core.paths import RepoPath
+from codeplane.core.paths import STAGED_PREFIX, RepoPath
 from codeplane.git.repository import TrackedPaths
 
 IGNORE_FILE = ".cplignore"
@@ -271,6 +271,8 @@ _ABOVE = "/"
 
 def _built_in_rule(text: str) -> Rule | None:
     name = text.rpartition("/")[2]
+    if name.startswith(STAGED_PREFIX):
+        return Rule(f"{STAGED_PREFIX}*", RuleKind.BUILT_IN, BUILT_IN_SOURCE)
     return Rule(f"{name}/", RuleKind.BUILT_IN, BUILT_IN_SOURCE) if name in _BUILT_IN_NAMES else None
 
 

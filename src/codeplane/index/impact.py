@@ -7,6 +7,7 @@ widened by guessing.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.reader import FactReader
 from codeplane.index.repository_map import is_test_file
 from codeplane.index.symbol_names import qualifier
@@ -188,15 +189,18 @@ def _files_used_by(reader: FactReader, tests: dict[str, int]) -> set[int]:
 
 def _computed_imports(reader: FactReader, tests: dict[str, int]) -> tuple[str, ...]:
     """Return the tests that import by a name the syntax does not show."""
-    found = []
-    for path in tests:
-        file = reader.file_at(path)
-        if file is None or file.facts_id is None or load_language(file.language) is None:
-            continue
-        rows = reader.outline(file.facts_id).dynamic_rows
-        if any(row[0] in _DYNAMIC_IMPORTS and row[4] for row in rows):
-            found.append(path)
-    return tuple(found)
+    rows = reader.connection.execute(
+        "SELECT path, facts_id, dialect FROM files WHERE facts_id IS NOT NULL ORDER BY path"
+    )
+    return tuple(
+        path
+        for path, facts_id, dialect in rows
+        if path in tests and load_language(dialect) is not None and reader.flag("computed imports", facts_id, _computes)
+    )
+
+
+def _computes(outline: Outline) -> bool:
+    return any(row[0] in _DYNAMIC_IMPORTS and row[4] for row in outline.dynamic_rows)
 
 
 def _parents(name: str) -> list[str]:

@@ -226,8 +226,8 @@ class FileFacts:
     start: the number of arguments of a call or one of the codes above; only where a language tells methods from fields
     by it, and only for references that others may have to be asked about. `n_errors` counts the places the grammar
     could not understand; `problem` says why there are no facts, and then there are none at all. `n_nodes`,
-    `n_root_children` and `has_content` (something besides comments and errors) tell how well the file parses; `parsing`
-    fills them in.
+    `n_root_children` and `has_content` (something besides comments and errors) tell how well the file parses, and
+    `error_starts` where the first few errors are; `parsing` fills them in.
     """
 
     scopes: list[Scope]
@@ -244,6 +244,7 @@ class FileFacts:
     n_nodes: int = 0
     n_root_children: int = 0
     has_content: bool = False
+    error_starts: tuple[int, ...] = ()
 
 
 def no_facts(source: bytes, problem: str) -> FileFacts:

@@ -24,6 +24,7 @@ _CHUNK: Final = 1 << 16
 _MAX_READS: Final = 2_000
 _BYTES_PER_READ: Final = 100
 _LOOKS: Final = 1 << 16
+_MAX_ERRORS: Final = 10
 # The sum of squares of the children of ERROR nodes; a query takes about 1.1 s for so many.
 _MAX_EFFORT: Final = 1_000_000_000
 
@@ -56,7 +57,24 @@ def extract_within_limits(
     facts.n_nodes = root.descendant_count
     facts.n_root_children = root.child_count
     facts.has_content = _has_content(root)
+    if facts.n_errors:
+        facts.error_starts = _first_errors(root)
     return facts
+
+
+def _first_errors(root: Node) -> tuple[int, ...]:
+    """Return where the first few places start that the grammar could not understand."""
+    found: list[int] = []
+    waiting = [root]
+    n_looks = 0
+    while waiting and len(found) < _MAX_ERRORS and n_looks < _LOOKS:
+        node = waiting.pop()
+        n_looks += 1
+        if node.is_error or node.is_missing:
+            found.append(node.start_byte)
+        else:
+            waiting.extend(child for child in reversed(node.children) if child.has_error or child.is_missing)
+    return tuple(found)
 
 
 def _has_content(root: Node) -> bool:

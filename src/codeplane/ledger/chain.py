@@ -1,30 +1,38 @@
 """The one append-only event chain, in `ledger.db`.
 
 Each row's hash covers all of its fields and the hash of the row before, so any edit, deletion, insertion or reordering
-inside the chain breaks it. Rows of mutations are committed one by one before the answer leaves; rows of reads wait in
-memory and are committed in groups.
+inside the chain breaks it; `seals.py` says what the seals add. Rows of mutations are committed one by one before the
+answer leaves; rows of reads wait in memory and are committed in groups.
 """
 
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
-from codeplane.core.canonical_json import canonical_bytes, canonical_text, digest
+from codeplane.core.canonical_json import canonical_bytes, canonical_text
 from codeplane.core.clock import Clock
 from codeplane.core.errors import CodePlaneError
+from codeplane.ledger.checkpoint import take_over
+from codeplane.ledger.ledger_views import OPERATIONS_VIEW, TASKS_VIEW
+from codeplane.ledger.row_hash import HASHED_COLUMNS, row_hash
+from codeplane.ledger.seals import ChainEnd, Sealer, SealKey
+from codeplane.ledger.verification import Verification, Witness, chain_end, verify_chain
 from codeplane.store.sqlite import Database, Schema
 
-GENESIS = "0" * 64
 GROUP_SIZE = 128
+# The session of rows that CodePlane writes about itself.
+SYSTEM_SESSION = "system"
 # How many rows of reads are kept while the file cannot be written.
 _WAITING_LIMIT = 64 * GROUP_SIZE
+# Whole numbers from here on are not exact in every reader of JSON.
+_LARGEST = 2**53
 FINAL_KINDS = ("finished", "failed", "denied", "held")
 
 LEDGER_SCHEMA = Schema(
@@ -64,18 +72,29 @@ LEDGER_SCHEMA = Schema(
             read_bytes INTEGER NOT NULL DEFAULT 0
         );
         """,
+        f"""
+        ALTER TABLE events ADD COLUMN seal TEXT;
+        CREATE TABLE checkpoint (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL, seal TEXT NOT NULL);
+        CREATE INDEX events_by_task ON events (task_id) WHERE task_id IS NOT NULL;
+        CREATE INDEX events_of_tasks ON events (kind) WHERE kind IN ('task_opened', 'task_closed');
+        {TASKS_VIEW}
+        {OPERATIONS_VIEW}
+        """,
     ),
 )
 
 
-# One look into every table and every index.
+# One look into every table and every index. Texts of rows are read as bytes: whether they are text is for `verify`.
 _PROBES = (
     "SELECT * FROM meta",
     "SELECT 1 FROM meta WHERE key = 'repo_id'",
-    "SELECT * FROM events ORDER BY seq DESC LIMIT 1",
+    "SELECT CAST(body AS BLOB), CAST(hash AS BLOB), CAST(seal AS BLOB) FROM events ORDER BY seq DESC LIMIT 1",
     "SELECT MAX(session_seq) FROM events WHERE session = ''",
     "SELECT 1 FROM events WHERE call_id = ''",
     "SELECT MAX(ts_ms) FROM events",
+    "SELECT 1 FROM events WHERE task_id = ''",
+    "SELECT 1 FROM events WHERE kind IN ('task_opened', 'task_closed')",
+    "SELECT CAST(body AS BLOB) FROM checkpoint",
     "SELECT * FROM open_calls",
     "SELECT 1 FROM open_calls WHERE call_id = ''",
     "SELECT * FROM sessions LIMIT 1",
@@ -97,6 +116,13 @@ class NewEvent:
     worktree: str = "main"
 
 
+@dataclass(frozen=True, slots=True)
+class _WrittenEvent(NewEvent):
+    """An event whose body is written out already, so that this is not done while others wait for the lock."""
+
+    body_text: str = ""
+
+
 _Stamped = tuple[NewEvent, int]
 
 
@@ -116,6 +142,7 @@ class LedgerRow:
     body: dict[str, Any]
     prev_hash: str
     hash: str
+    seal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,37 +169,40 @@ class OpenCall:
     begun: LedgerRow
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """What verifying the chain found; `first_bad_seq` is None when every row holds."""
+class LedgerDatabase(Database):
+    """`ledger.db`, whose write lock can be held beyond a commit, for what has to follow it."""
 
-    rows: int
-    head: str
-    first_bad_seq: int | None
-    problem: str = ""
+    def held(self) -> AbstractContextManager[None]:
+        """Hold the write lock; a transaction inside uses the same one."""
+        return self._locked()
 
 
 class EventChain:
-    """Appends to and reads from the chain.
+    """Appends to and reads from the chain; with a `sealer` every row is sealed.
 
     Invariant: rows reach the file in the order of their `seq`, each hashed over the one before.
     """
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, sealer: Sealer | None = None) -> None:
         self.database = database
+        self.sealer = sealer
         self._clock = clock
         self._waiting: list[_Stamped] = []
         self._waiting_lock = threading.Lock()
+        # What the running transaction does; only touched by whoever holds the write lock.
+        self._added: list[LedgerRow] = []
+        self._n_removed = 0
+        self._notices: list[_Stamped] | None = None
 
     def append(self, *events: NewEvent) -> tuple[LedgerRow, ...]:
         """Append rows durably, after all rows that wait in the group."""
-        stamped = [(event, self._clock.now_ms()) for event in events]
+        stamped = [self._stamp(event) for event in events]
         with self._writing() as (connection, waiting):
             return tuple(self._insert(connection, waiting + stamped)[-len(events) :])
 
     def begin_call(self, event: NewEvent, owner: str) -> LedgerRow:
         """Append a `begun` row and note who is working on it."""
-        stamped = (event, self._clock.now_ms())
+        stamped = self._stamp(event)
         with self._writing() as (connection, waiting):
             row = self._insert(connection, [*waiting, stamped])[-1]
             connection.execute("INSERT INTO open_calls VALUES (?, ?, ?)", (event.call_id, owner, row.seq))
@@ -180,11 +210,25 @@ class EventChain:
 
     def end_call(self, event: NewEvent) -> LedgerRow | None:
         """Append the final row of a begun call, once; None if somebody else has ended it already."""
-        stamped = (event, self._clock.now_ms())
+        stamped = self._stamp(event)
         with self._writing() as (connection, waiting):
             ended = connection.execute("DELETE FROM open_calls WHERE call_id = ?", (event.call_id,)).rowcount
             rows = self._insert(connection, [*waiting, stamped] if ended else waiting)
         return rows[-1] if ended else None
+
+    def append_after(self, change: Callable[[sqlite3.Connection, SealKey | None], NewEvent | None]) -> LedgerRow | None:
+        """Let `change` rewrite the file and append the row that tells of it, in one transaction; None for no row."""
+        with self._writing() as (connection, waiting):
+            self._look(connection, chain_end(connection))
+            self._insert(connection, waiting)
+            n_before = chain_end(connection).count()
+            event = change(connection, self.sealer.key if self.sealer is not None else None)
+            if event is None:
+                return None
+            n_removed = n_before - chain_end(connection).count()
+            row = self._insert(connection, [self._stamp(event)])[-1]
+            self._n_removed = n_removed
+        return row
 
     def append_later(self, event: NewEvent) -> None:
         """Queue a row of a read; it is committed with its group, or before the next durable row.
@@ -192,9 +236,9 @@ class EventChain:
         Raises:
             CodePlaneError: VALIDATION_ERROR when its body cannot be written; one bad row must not hold up its group.
         """
-        canonical_bytes([event.body, event.session, event.call_id, event.operation, event.task_id])
+        stamped = self._stamp(event)
         with self._waiting_lock:
-            self._waiting.append((event, self._clock.now_ms()))
+            self._waiting.append(stamped)
             is_full = len(self._waiting) >= GROUP_SIZE
         if is_full:
             self.flush()
@@ -203,40 +247,76 @@ class EventChain:
         """Commit the rows that wait."""
         if not self._waiting:
             return
-        with self._writing() as (connection, waiting):
+        with self._writing(is_durable=False) as (connection, waiting):
             self._insert(connection, waiting)
 
+    def _stamp(self, event: NewEvent) -> _Stamped:
+        ts_ms = self._clock.now_ms()
+        written = _WrittenEvent(
+            event.kind, event.session, event.body, event.call_id, event.operation, event.task_id, event.worktree,
+            _body_text(event),
+        )  # fmt: skip
+        return written, ts_ms
+
     @contextmanager
-    def _writing(self) -> Iterator[tuple[sqlite3.Connection, list[_Stamped]]]:
-        """Give a transaction and the rows that wait; if it fails they wait again, ahead of those that came since."""
+    def _writing(self, *, is_durable: bool = True) -> Iterator[tuple[sqlite3.Connection, list[_Stamped]]]:
+        """Give a transaction and the rows that wait; if it fails they wait again, ahead of those that came since.
+
+        The head outside moves after the commit and before anybody else can write.
+        """
         waiting: list[_Stamped] = []
         try:
-            with self.database.write() as connection:
-                with self._waiting_lock:
-                    waiting, self._waiting = self._waiting, []
-                yield connection, waiting
+            with self._held():
+                with self.database.write() as connection:
+                    self._added, self._n_removed, self._notices = [], 0, None
+                    with self._waiting_lock:
+                        waiting, self._waiting = self._waiting, []
+                    yield connection, waiting
+                if self.sealer is not None and self._added:
+                    last = self._added[-1]
+                    n_more = len(self._added) - self._n_removed
+                    self.sealer.move(last.seq, last.hash, n_more, is_durable=is_durable)
         except BaseException:
             with self._waiting_lock:
                 self._waiting = (waiting + self._waiting)[-_WAITING_LIMIT:]
             raise
 
+    def _held(self) -> AbstractContextManager[None]:
+        return self.database.held() if isinstance(self.database, LedgerDatabase) else nullcontext()
+
     def _insert(self, connection: sqlite3.Connection, events: Sequence[_Stamped]) -> list[LedgerRow]:
-        last = connection.execute("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1").fetchone()
-        seq, head = (int(last["seq"]), str(last["hash"])) if last else (0, GENESIS)
+        if not events and not self._notices:
+            return []
+        end = chain_end(connection)
+        first = self._look(connection, end)
+        seq, head = end.seq, end.hash
         next_in_session: dict[str, int] = {}
         rows: list[LedgerRow] = []
-        for event, ts_ms in events:
-            if event.session not in next_in_session:
-                next_in_session[event.session] = _last_in_session(connection, event.session)
-            next_in_session[event.session] += 1
+        for event, ts_ms in [*first, *events]:
+            session = event.session
+            if session not in next_in_session:
+                next_in_session[session] = _last_in_session(connection, session)
+            next_in_session[session] += 1
             seq += 1
-            row = _link(event, seq, next_in_session[event.session], ts_ms, head)
-            head = row.hash
-            rows.append(row)
-        connection.executemany(
-            "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [_columns(row) for row in rows]
-        )
+            values = _values(event, ts_ms, seq, next_in_session[session], head)
+            head = row_hash(values)
+            seal = self.sealer.seal(seq, head) if self.sealer is not None else None
+            connection.execute(_INSERT, (*values, head, seal))
+            rows.append(_new_row(values, head, seal))
+        self._added += rows
+        self._notices = []
         return rows
+
+    def _look(self, connection: sqlite3.Connection, end: ChainEnd) -> list[_Stamped]:
+        """Return the rows that tell of a lost anchor or of tampering, which come before anything else."""
+        if self.sealer is None:
+            return []
+        if self._notices is None:
+            found = self.sealer.look(end)
+            if self.sealer.is_taking_over and self.sealer.key is not None:
+                take_over(connection, self.sealer.key)
+            self._notices = [self._stamp(NewEvent(kind, SYSTEM_SESSION, body)) for kind, body in found]
+        return self._notices
 
     def rows(self, wanted: RowFilter) -> tuple[LedgerRow, ...]:
         """Return matching rows, newest first, rows that still wait included."""
@@ -246,13 +326,13 @@ class EventChain:
         # The clauses are fixed strings from _conditions; values travel as parameters.
         query = f"SELECT * FROM events {where} ORDER BY seq DESC LIMIT ?"  # noqa: S608
         with self.database.read() as connection:
-            return tuple(_row(record) for record in connection.execute(query, (*values, wanted.limit)))
+            return tuple(row_of_record(record) for record in connection.execute(query, (*values, wanted.limit)))
 
     def rows_after(self, seq: int, limit: int) -> tuple[LedgerRow, ...]:
         """Return committed rows that follow `seq`, oldest first."""
         with self.database.read() as connection:
             records = connection.execute("SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (seq, limit))
-            return tuple(_row(record) for record in records)
+            return tuple(row_of_record(record) for record in records)
 
     def last_seq(self) -> int:
         """Return the number of the newest committed row, 0 for an empty chain."""
@@ -276,24 +356,14 @@ class EventChain:
             if connection.execute("SELECT 1 FROM open_calls LIMIT 1").fetchone() is None:
                 return ()
             return tuple(
-                OpenCall(str(record["call_id"]), str(record["owner"]), _row(record))
+                OpenCall(str(record["call_id"]), str(record["owner"]), row_of_record(record))
                 for record in connection.execute(query)
             )
 
-    def verify(self) -> Verification:
-        """Recompute every hash and name the first row that does not hold."""
+    def verify(self, witnesses: Sequence[Witness] = ()) -> Verification:
+        """Recompute every hash and seal and name the first row that does not hold."""
         self.flush()
-        count, head, session_numbers = 0, GENESIS, dict[str, int]()
-        for record in self._all_records():
-            problem = _problem(record, count + 1, head, session_numbers)
-            if problem:
-                return Verification(count, head, int(record["seq"]), problem)
-            count, head = count + 1, str(record["hash"])
-        return Verification(count, head, None)
-
-    def _all_records(self) -> Iterator[sqlite3.Row]:
-        with self.database.read() as connection:
-            yield from connection.execute("SELECT * FROM events ORDER BY seq")
+        return verify_chain(self.database, self.sealer.anchor if self.sealer is not None else None, witnesses)
 
     def meta(self, key: str) -> str | None:
         """Return a value kept beside the chain, such as the repository id."""
@@ -330,7 +400,7 @@ def open_ledger_database(path: Path, clock: Clock) -> tuple[Database, Path | Non
 
 def _open_sound(path: Path) -> Database:
     """Open the file and look where every call will look, so that damage shows here and not in the first call."""
-    database = Database(path, LEDGER_SCHEMA, durable=True)
+    database = LedgerDatabase(path, LEDGER_SCHEMA, durable=True)
     try:
         with database.read() as connection:
             for query in _PROBES:
@@ -347,31 +417,57 @@ def _replaced(path: Path, kept: Path) -> tuple[Database, Path]:
         beside = path.with_name(path.name + suffix)
         if beside.exists():
             beside.rename(kept.with_name(kept.name + suffix))
-    return Database(path, LEDGER_SCHEMA, durable=True), kept
+    return LedgerDatabase(path, LEDGER_SCHEMA, durable=True), kept
 
 
-def _link(event: NewEvent, seq: int, session_seq: int, ts_ms: int, prev_hash: str) -> LedgerRow:
-    body = json.loads(canonical_text(dict(event.body)))
-    row = LedgerRow(
-        seq, event.kind, event.call_id, event.operation, event.session, session_seq, event.task_id, event.worktree,
-        ts_ms, body, prev_hash, "",
+# Made of constants.
+_INSERT = f"INSERT INTO events ({', '.join(HASHED_COLUMNS)}, hash, seal) VALUES ({', '.join('?' * 13)})"  # noqa: S608
+
+
+def _body_text(event: NewEvent) -> str:
+    """Return the canonical JSON of a body, refusing what a row cannot carry."""
+    names = [event.kind, event.session, event.call_id, event.operation, event.task_id, event.worktree]
+    if not all(name is None or name.isascii() for name in names):
+        # Lone surrogates, which UTF-8 does not have.
+        canonical_bytes(names)
+    body = dict(event.body)
+    if _is_plain(body):
+        # The same text in a fifth of the time: canonical JSON differs in numbers with a fraction and in the order of
+        # keys beyond the basic plane only.
+        return json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return canonical_text(body)
+
+
+def _is_plain(value: Any) -> bool:
+    """Tell whether a value holds nothing but ASCII texts, small whole numbers, and lists and tables of such."""
+    kind = type(value)
+    if kind is str:
+        # Other texts may hold half a surrogate pair.
+        return bool(value.isascii())
+    if kind is dict:
+        return all(type(key) is str and key.isascii() and _is_plain(item) for key, item in value.items())
+    if kind is list:
+        return all(map(_is_plain, value))
+    return value is None or kind is bool or (kind is int and -_LARGEST < value < _LARGEST)
+
+
+def _values(event: NewEvent, ts_ms: int, seq: int, session_seq: int, prev_hash: str) -> tuple[Any, ...]:
+    """Return a row's values in the order of `HASHED_COLUMNS`."""
+    body_text = event.body_text if isinstance(event, _WrittenEvent) else _body_text(event)
+    return (
+        body_text, event.call_id, event.kind, event.operation, prev_hash, seq, event.session, session_seq,
+        event.task_id, ts_ms, event.worktree,
     )  # fmt: skip
-    return replace(row, hash=_hash(row))
 
 
-def _fields(row: LedgerRow) -> tuple[Any, ...]:
-    return tuple(getattr(row, name) for name in LedgerRow.__slots__)
+def _new_row(values: tuple[Any, ...], own_hash: str, seal: str | None) -> LedgerRow:
+    named = dict(zip(HASHED_COLUMNS, values, strict=True))
+    named["body"] = json.loads(named["body"])
+    return LedgerRow(**named, hash=own_hash, seal=seal)
 
 
-def _columns(row: LedgerRow) -> tuple[Any, ...]:
-    return tuple(canonical_text(value) if isinstance(value, dict) else value for value in _fields(row))
-
-
-def _hash(row: LedgerRow) -> str:
-    return digest({name: getattr(row, name) for name in LedgerRow.__slots__ if name != "hash"})
-
-
-def _row(record: sqlite3.Row) -> LedgerRow:
+def row_of_record(record: sqlite3.Row) -> LedgerRow:
+    """Return a record of `events` as a row; raises ValueError for a body that is not JSON."""
     values = {name: record[name] for name in LedgerRow.__slots__}
     values["body"] = json.loads(values["body"])
     return LedgerRow(**values)
@@ -398,20 +494,3 @@ def _conditions(wanted: RowFilter) -> tuple[list[str], list[Any]]:
         clauses.append(f"kind IN ({', '.join('?' * len(wanted.kinds))})")
         values.extend(wanted.kinds)
     return clauses, values
-
-
-def _problem(record: sqlite3.Row, expected_seq: int, head: str, session_numbers: dict[str, int]) -> str:
-    if record["seq"] != expected_seq:
-        return f"row {expected_seq} is missing"
-    if record["prev_hash"] != head:
-        return "it does not follow the row before"
-    try:
-        row = _row(record)
-        if _hash(row) != row.hash or canonical_text(row.body) != record["body"]:
-            return "its content does not match its hash"
-    except (ValueError, TypeError, RecursionError, CodePlaneError):
-        return "its content cannot be read"
-    if row.session_seq != session_numbers.get(row.session, 0) + 1:
-        return "its place in the session is wrong"
-    session_numbers[row.session] = row.session_seq
-    return ""

@@ -1,6 +1,7 @@
 """Sessions: who is at work, for how long, and how much they have read."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from codeplane.core.clock import Clock
@@ -74,6 +75,7 @@ class FoundSession:
 class SessionRegistry:
     """All live sessions of this process, backed by `ledger.db` so that an id can be resumed after a restart.
 
+    `on_end` is told the label of a session that was closed or whose client has gone.
     Invariant: the database holds only digests of the secret ids.
     """
 
@@ -82,6 +84,7 @@ class SessionRegistry:
         self._clock = clock
         self._ids = ids
         self.settings = settings
+        self.on_end: Callable[[str], None] = _ignore
         self._by_id: dict[str, Session] = {}
         self._by_connection: dict[str, Session] = {}
         self._lock = threading.Lock()
@@ -115,6 +118,12 @@ class SessionRegistry:
             sessions = [s for s in self._by_id.values() if not self._is_expired(s.last_seen_ms, now)]
         return tuple(sorted(sessions, key=lambda session: (session.opened_ms, session.label)))
 
+    def is_known(self, label: str) -> bool:
+        """Tell whether an open session, of whatever process, has this label."""
+        query = "SELECT 1 FROM sessions WHERE label = ? AND closed_ms IS NULL"
+        with self._database.read() as connection:
+            return connection.execute(query, (label,)).fetchone() is not None
+
     def forget_connection(self, connection: str) -> None:
         """Drop the link from a connection that ended; its session can still be resumed by id."""
         with self._lock:
@@ -123,6 +132,7 @@ class SessionRegistry:
                 return
             self._save(session, closed_ms=None)
             self._by_id.pop(session.session_id, None)
+            self.on_end(session.label)
 
     def save(self) -> None:
         """Write what changes with every call: last use and bytes read."""
@@ -202,6 +212,7 @@ class SessionRegistry:
         self._by_id.pop(session.session_id, None)
         for connection in [key for key, value in self._by_connection.items() if value is session]:
             del self._by_connection[connection]
+        self.on_end(session.label)
 
     def _save(self, session: Session, *, closed_ms: int | None) -> None:
         with self._database.write() as connection:
@@ -209,6 +220,10 @@ class SessionRegistry:
                 "UPDATE sessions SET last_seen_ms = ?, read_bytes = ?, closed_ms = ? WHERE id_digest = ?",
                 (session.last_seen_ms, session.read_bytes, closed_ms, sha256_text(session.session_id)),
             )
+
+
+def _ignore(_label: str) -> None:
+    """Nobody wants to know."""
 
 
 def _expired(label: str) -> CodePlaneError:

@@ -1,6 +1,7 @@
 """What the door answers: one value from which every surface makes its own form."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -23,7 +24,7 @@ class AnswerMeta:
     """What surrounds a result.
 
     `understood` says how unclear arguments were read, `obvious` the same where the result itself shows it;
-    `incomplete` names what the answer lacks.
+    `incomplete` names what the answer lacks. `signals` is there for calls that changed or tested something.
     """
 
     session_id: str | None
@@ -37,9 +38,10 @@ class AnswerMeta:
     understood: tuple[str, ...] = ()
     obvious: tuple[str, ...] = ()
     incomplete: tuple[str, ...] = ()
+    signals: "Signals | None" = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the wire form; signals stand in it only where there are any."""
         return {
             "session_id": self.session_id,
             "request_id": self.request_id,
@@ -51,7 +53,35 @@ class AnswerMeta:
             "incomplete": list(self.incomplete),
             "warnings": list(self.warnings),
             "understood": [*self.understood, *self.obvious],
+            **(self.signals.as_dict() if self.signals is not None else {}),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What a call shows about getting somewhere: fingerprints, and whether they are the same again.
+
+    `mutation` holds the parts of the mutation fingerprint.
+    """
+
+    mutation_fingerprint: str | None = None
+    mutation: Mapping[str, Any] | None = None
+    is_no_op: bool = False
+    failure_fingerprint: str | None = None
+    non_progress: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the wire form: the parts that apply."""
+        document: dict[str, Any] = {}
+        if self.mutation_fingerprint is not None:
+            document |= {
+                "mutation_fingerprint": self.mutation_fingerprint,
+                "mutation": dict(self.mutation or {}),
+                "is_no_op": self.is_no_op,
+            }
+        if self.failure_fingerprint is not None:
+            document |= {"failure_fingerprint": self.failure_fingerprint, "non_progress": self.non_progress}
+        return document
 
 
 @dataclass(frozen=True, slots=True)

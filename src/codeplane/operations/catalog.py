@@ -11,6 +11,8 @@ from codeplane.operations.read_file_full import READ_FILE_FULL
 from codeplane.operations.read_source import READ_SOURCE
 from codeplane.operations.reset_budget import RESET_BUDGET
 from codeplane.operations.search import SEARCH
+from codeplane.operations.undo import UNDO
+from codeplane.operations.write_source import WRITE_SOURCE
 
 CATALOG: tuple[AnyOperation, ...] = (
     CALL_OPERATION,
@@ -21,6 +23,8 @@ CATALOG: tuple[AnyOperation, ...] = (
     READ_SOURCE,
     RESET_BUDGET,
     SEARCH,
+    UNDO,
+    WRITE_SOURCE,
 )
 
 OPERATIONS = MappingProxyType({operation.name: operation for operation in CATALOG})

@@ -8,7 +8,9 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.ledger.callers import Caller
 from codeplane.ledger.chain import LedgerRow
 from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.ledger.fingerprints import Failure, FileChange
 from codeplane.ledger.sessions import Session
+from codeplane.ledger.tasks import Budget
 from codeplane.operations.answer import ResourceLink
 from codeplane.operations.models import Request, Result
 from codeplane.workspace.workspace import Workspace
@@ -30,6 +32,9 @@ class CallContext:
     """What a handler is given beside its request.
 
     A handler reports progress and asks now and then whether the caller still wants the answer.
+    It notes in `changes` what it did to files, also when it then fails, and in `failure` what a test run showed;
+    the door makes fingerprints from both. Where `changes` stays empty the door compares the files it knows of.
+    `is_reconciled` says that the handler itself brought the index up to date after its last write.
     """
 
     workspace: Workspace
@@ -41,6 +46,9 @@ class CallContext:
     is_cancelled: Callable[[], bool]
     warnings: list[str] = field(default_factory=list)
     incomplete: list[str] = field(default_factory=list)
+    changes: list[FileChange] = field(default_factory=list)
+    failure: Failure | None = None
+    is_reconciled: bool = False
 
     def check_cancelled(self) -> None:
         """Stop here if the caller cancelled.
@@ -68,6 +76,8 @@ class Operation(Generic[RequestT, ResultT]):
     `reads_only` names the files that the answer to a request rests on, when they are few and known beforehand: while
     the rest of the tree is being indexed such a question need not wait.
     `recover` tells the outcome of a call that was interrupted; without it the door compares file states.
+    `is_dry_run` tells whether a request only asks what would happen: such a call is judged as a read, begins nothing
+    and does not count. `runs_tests` lets calls count as test runs instead of mutations.
     """
 
     name: str
@@ -87,6 +97,16 @@ class Operation(Generic[RequestT, ResultT]):
     reads_only: Callable[[RequestT], tuple[str, ...]] = lambda _request: ()
     recover: Callable[[Workspace, LedgerRow], Recovered] | None = None
     links: Callable[[ResultT], tuple[ResourceLink, ...]] = lambda _result: ()
+    is_dry_run: Callable[[RequestT], bool] = lambda _request: False
+    runs_tests: bool = False
+
+    def budget_of(self, request: RequestT) -> Budget | None:
+        """Return what a call uses up of its task; None for what does not count: reads, records and dry runs."""
+        if self.is_dry_run(request):
+            return None
+        if self.runs_tests:
+            return Budget.TEST_RUNS
+        return Budget.MUTATIONS if self.effect.mutates else None
 
 
 AnyOperation = Operation[Any, Any]

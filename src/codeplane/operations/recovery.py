@@ -1,5 +1,6 @@
 """Complete the calls that were interrupted, so that every begun row gets a final one that tells the outcome."""
 
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -75,9 +76,13 @@ def state_of(root: Path, paths: tuple[RepoPath, ...]) -> dict[str, str | None]:
 def _state_at(root: Path, text: str) -> str | None:
     location = root / text
     try:
-        if location.is_symlink():
+        mode = location.lstat().st_mode
+        if stat.S_ISLNK(mode):
             return "link:" + sha256_text(str(location.readlink()))
-        return sha256_file(location)
+        if stat.S_ISDIR(mode):
+            return None
+        # Reading a pipe would wait for somebody who writes into it.
+        return sha256_file(location) if stat.S_ISREG(mode) else "not a regular file"
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except OSError as error:

@@ -14,15 +14,20 @@ from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.hashing import sha256_bytes
 from codeplane.core.logs import correlated, fields, get_logger
 from codeplane.core.redaction import redact, redact_value
+from codeplane.core.tracing import TracedStep
 from codeplane.ledger.callers import Caller
 from codeplane.ledger.chain import NewEvent
-from codeplane.ledger.effects import Effects
+from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.policy import CallFacts, Deny, Hold
 from codeplane.ledger.sessions import Session
+from codeplane.ledger.task_book import Reservation
+from codeplane.ledger.tasks import Budget, Observed, Progress, Task, exceeded, nearly_used
 from codeplane.operations.answer import Answer, AnswerMeta, Outcome, ResourceLink
+from codeplane.operations.evidence import Evidence, evidence_of, repository_state
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import AnyOperation, CallContext
 from codeplane.operations.recovery import recover_interrupted, state_of
+from codeplane.operations.traces import CallTrace, traced
 from codeplane.workspace.workspace import Workspace
 
 _log = get_logger(__name__)
@@ -66,6 +71,7 @@ class CallControls:
 class _Call:
     """One call on its way through the steps.
 
+    `budget` is what it uses up of its task, None when it does not count.
     Invariant: once `outcome` is set, only the steps marked `always` still run.
     """
 
@@ -80,7 +86,16 @@ class _Call:
     digest: str
     session: Session | None = None
     effects: Effects = field(default_factory=Effects)
+    budget: Budget | None = None
+    task: Task | None = None
+    mutation_number: int | None = None
+    limit_triggered: str | None = None
     is_begun: bool = False
+    before: dict[str, str | None] = field(default_factory=dict)
+    context: CallContext | None = None
+    evidence: Evidence = field(default_factory=Evidence)
+    progress: Progress | None = None
+    steps: list[TracedStep] = field(default_factory=list)
     result: Result | None = None
     text: str = ""
     links: tuple[ResourceLink, ...] = ()
@@ -99,11 +114,19 @@ class _Call:
     def label(self) -> str:
         return self.session.label if self.session else "none"
 
+    @property
+    def task_id(self) -> str | None:
+        """Return the task that the call's rows belong to: an open one, or the one whose limit refuses the call."""
+        if self.task is None or not (self.task.is_open or self.limit_triggered or self.is_begun):
+            return None
+        return self.task.task_id
+
     def facts(self) -> CallFacts:
+        is_dry_run = self.budget is None and self.operation.effect.mutates
         return CallFacts(
             call_id=self.call_id,
             operation=self.operation.name,
-            effect=self.operation.effect,
+            effect=EffectClass.READ if is_dry_run else self.operation.effect,
             caller=self.caller,
             session=self.label,
             effects=self.effects,
@@ -130,10 +153,16 @@ def run(
     with correlated(request_id=call.call_id, op_id=call.call_id):
         for step in STEPS:
             if call.outcome is None or step.always:
+                begun = door.workspace.clock.monotonic()
                 _take(step, door, call)
+                call.steps.append(_timed(step, call, begun, door.workspace.clock.monotonic()))
             if door.after_step is not None:
                 door.after_step(step.name)
         return _wrap(door.workspace, call)
+
+
+def _timed(step: Step, call: _Call, begun: float, ended: float) -> TracedStep:
+    return TracedStep(step.name, round((begun - call.started) * 1e9), round((ended - begun) * 1e9))
 
 
 def reject(workspace: Workspace, name: str, caller: Caller, report: ErrorReport, understood: tuple[str, ...]) -> Answer:
@@ -202,11 +231,13 @@ def _settle(step: Step, call: _Call, report: ErrorReport) -> None:
 
 
 def _recover_interrupted(door: Door, call: _Call) -> None:
+    call.budget = call.operation.budget_of(call.request)
     try:
-        recover_interrupted(door.workspace, door.operations)
+        if recover_interrupted(door.workspace, door.operations):
+            door.workspace.tasks.interrupt_implicit_orphans(door.workspace.ownership)
     except Exception:
         # An old call that cannot be completed forbids new changes, but not looking.
-        if call.operation.effect.mutates:
+        if call.budget is not None:
             raise
         _log.exception("interrupted calls could not be completed")
         call.warnings.append("interrupted calls could not be completed; changes are refused until they are")
@@ -218,6 +249,17 @@ def _find_session(door: Door, call: _Call) -> None:
     call.session = found.session
     if found.warning:
         call.warnings.append(found.warning)
+    _find_task(workspace, call)
+
+
+def _find_task(workspace: Workspace, call: _Call) -> None:
+    try:
+        call.task = workspace.tasks.standing(call.label, workspace.repository.worktree_id)
+    except CodePlaneError as error:
+        # Without its task a change cannot be counted, but looking needs none.
+        if call.budget is not None:
+            raise
+        _log.warning("the task of a call could not be found", extra=fields(reason=error.message))
 
 
 def _work_out_effects(door: Door, call: _Call) -> None:
@@ -238,13 +280,31 @@ def _ask_policies(door: Door, call: _Call) -> None:
 
 
 def _append_begun(door: Door, call: _Call) -> None:
+    """Reserve the call's place in its task; the `begun` row is the reservation."""
     workspace = door.workspace
-    if not call.operation.effect.mutates:
+    if call.budget is None:
         return
     workspace.ownership.claim()
-    body = {**_description(call), "before": state_of(workspace.root, call.effects.touched)}
-    workspace.chain.begin_call(_event(workspace, call, "begun", body), workspace.ownership.owner)
+    if call.task is not None and not call.task.is_explicit and workspace.ownership.owner not in call.task.owners:
+        # The session was resumed by this process; a task of processes that are gone does not go on by itself.
+        workspace.tasks.interrupt_implicit_orphans(workspace.ownership)
+    call.before = state_of(workspace.root, call.effects.touched)
+    repo_before = repository_state(workspace, call.before)
+    call.evidence = Evidence(repo_before=repo_before)
+    body = {**_description(call), "before": call.before, "repo_before": repo_before}
+    begun = NewEvent(
+        "begun", call.label, body, call.call_id, call.operation.name, None, workspace.repository.worktree_id
+    )
+    owner, limits = workspace.ownership.owner, workspace.task_limits()
+    reserved = workspace.tasks.reserve(Reservation(begun, call.budget, owner, limits, workspace.snapshot()))
+    call.task = reserved.task
+    if reserved.excess is not None:
+        call.limit_triggered = reserved.excess.value
+        call.fail(exceeded(reserved.task, reserved.excess))
+        return
     call.is_begun = True
+    call.mutation_number = reserved.number if call.budget is Budget.MUTATIONS else None
+    call.warnings.extend(nearly_used(reserved.task, call.budget, workspace.clock.now_ms()))
 
 
 def _refresh_index(door: Door, call: _Call) -> None:
@@ -271,6 +331,7 @@ def _call_handler(door: Door, call: _Call) -> None:
         warnings=call.warnings,
         incomplete=call.incomplete,
     )
+    call.context = context
     context.check_cancelled()
     call.result = call.operation.handler(context, call.request)
     call.outcome = Outcome.FINISHED
@@ -286,8 +347,19 @@ def _render(_door: Door, call: _Call) -> None:
 
 def _reconcile_writes(door: Door, call: _Call) -> None:
     workspace = door.workspace
-    if call.is_begun:
+    is_done = call.context is not None and call.context.is_reconciled and call.outcome is Outcome.FINISHED
+    if call.is_begun and not is_done:
         workspace.refresh_index()
+
+
+def _take_fingerprints(door: Door, call: _Call) -> None:
+    if call.context is None and not call.is_begun:
+        return
+    after = state_of(door.workspace.root, call.effects.touched) if call.is_begun else None
+    is_finished = call.outcome is Outcome.FINISHED
+    call.evidence = evidence_of(
+        door.workspace, call.context, call.before, after, call.evidence, is_finished=is_finished
+    )
 
 
 def _observe_after(door: Door, call: _Call) -> None:
@@ -307,21 +379,40 @@ def _observe_after(door: Door, call: _Call) -> None:
 def _append_final(door: Door, call: _Call) -> None:
     workspace = door.workspace
     outcome = call.outcome or Outcome.FAILED
-    body = {**_description(call), "duration_ms": _elapsed_ms(workspace, call)}
+    body = {**_description(call), "duration_ms": _elapsed_ms(workspace, call), **call.evidence.as_body()}
     if call.error is not None:
         body |= {"error": call.error.error, "message": redact(call.error.message[:500])}
     if call.index_epoch is not None:
         body["index_epoch"] = call.index_epoch
-    if call.is_begun:
-        body["after"] = state_of(workspace.root, call.effects.touched)
+    if call.limit_triggered is not None:
+        body["limit_triggered"] = call.limit_triggered
     event = _event(workspace, call, outcome.value, body)
-    if call.is_begun:
-        workspace.chain.end_call(event)
-    elif call.operation.effect.mutates:
+    if call.task_id is not None and (call.is_begun or call.evidence.failure_fingerprint is not None):
+        _finish_in_task(workspace, call, event)
+    elif call.budget is not None:
         # A refusal of a change is evidence, too: it is durable before it is told.
         workspace.chain.append(event)
     else:
         workspace.chain.append_later(event)
+
+
+def _finish_in_task(workspace: Workspace, call: _Call, event: NewEvent) -> None:
+    evidence = call.evidence
+    observed = Observed(
+        is_begun=call.is_begun,
+        mutation_number=call.mutation_number,
+        mutation_fingerprint=evidence.mutation.text if evidence.mutation and call.mutation_number else None,
+        is_unchanged=evidence.mutation is not None and evidence.mutation.is_empty,
+        failure_fingerprint=evidence.failure_fingerprint,
+    )
+    progress = workspace.tasks.finish(event, observed)
+    if progress is None:
+        return
+    call.progress, call.task = progress, progress.task
+    if progress.is_no_op:
+        call.warnings.append("this change left the files as the call before it did; it was counted all the same")
+    if progress.non_progress:
+        call.warnings.append("the same failure as before, although something was changed since")
 
 
 def _announce(door: Door, call: _Call) -> None:
@@ -344,7 +435,30 @@ def _announce(door: Door, call: _Call) -> None:
             "outcome": outcome.value,
             "duration_ms": _elapsed_ms(workspace, call),
             "error": call.error.error if call.error else None,
+            "at_ms": workspace.clock.now_ms(),
+            "budget": call.budget.value if call.budget and call.is_begun else None,
+            "is_no_op": call.progress is not None and call.progress.is_no_op,
+            "non_progress": call.progress is not None and call.progress.non_progress,
         },
+    )
+    if workspace.tracer is not None:
+        workspace.tracer.record(traced(_trace(workspace, call)))
+
+
+def _trace(workspace: Workspace, call: _Call) -> CallTrace:
+    return CallTrace(
+        operation=call.operation.name,
+        arguments=redact_value(call.arguments),
+        outcome=(call.outcome or Outcome.FAILED).value,
+        error=call.error.error if call.error else None,
+        session=call.label,
+        surface=call.caller.surface,
+        task_id=call.task_id,
+        effects=call.effects,
+        evidence=call.evidence,
+        started_ms=call.started_ms,
+        duration_ns=round((workspace.clock.monotonic() - call.started) * 1e9),
+        steps=tuple(call.steps),
     )
 
 
@@ -358,6 +472,7 @@ STEPS: tuple[Step, ...] = (
     Step("call_handler", _call_handler),
     Step("render", _render, always=True),
     Step("reconcile_writes", _reconcile_writes, always=True),
+    Step("take_fingerprints", _take_fingerprints, always=True),
     Step("observe_after", _observe_after, always=True),
     Step("append_final", _append_final, always=True),
     Step("announce", _announce, always=True),
@@ -382,7 +497,7 @@ def _description(call: _Call) -> dict[str, Any]:
 
 def _event(workspace: Workspace, call: _Call, kind: str, body: Mapping[str, Any]) -> NewEvent:
     worktree = workspace.repository.worktree_id
-    return NewEvent(kind, call.label, body, call.call_id, call.operation.name, None, worktree)
+    return NewEvent(kind, call.label, body, call.call_id, call.operation.name, call.task_id, worktree)
 
 
 def _elapsed_ms(workspace: Workspace, call: _Call) -> int:
@@ -396,11 +511,14 @@ def _wrap(workspace: Workspace, call: _Call) -> Answer:
         session=session.label if session else None,
         request_id=call.call_id,
         timestamp_ms=workspace.clock.now_ms(),
+        task_id=call.task.task_id if call.task else None,
+        task_state=call.task.state.in_envelope if call.task else None,
         index_epoch=call.index_epoch,
         warnings=tuple(call.warnings),
         understood=call.controls.understood,
         obvious=call.controls.obvious,
         incomplete=tuple(call.incomplete),
+        signals=call.evidence.signals(call.progress),
     )
     if call.outcome is Outcome.FINISHED and call.result is not None:
         return Answer(call.operation.name, call.outcome, meta, call.result, None, call.text, call.links)

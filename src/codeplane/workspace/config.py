@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from codeplane.core.logs import LoggingSettings
 from codeplane.core.setting_sources import EnvironmentSource, FileSource, OverrideSource
 from codeplane.core.settings import Loaded, load_settings, setting
+from codeplane.core.tracing import TelemetrySettings
 from codeplane.ledger.sessions import SessionSettings
+from codeplane.ledger.tasks import TaskSettings
 from codeplane.workspace.places import Places
 
 
@@ -59,6 +61,8 @@ class Settings:
     logging: LoggingSettings = setting(LoggingSettings(), doc="Logs.")
     sessions: SessionSettings = setting(SessionSettings(), doc="Sessions.")
     reads: ReadSettings = setting(ReadSettings(), doc="Reading files.")
+    tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
+    telemetry: TelemetrySettings = setting(TelemetrySettings(), doc="Traces for OpenTelemetry.")
 
 
 def load_workspace_settings(

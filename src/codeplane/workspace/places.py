@@ -33,6 +33,11 @@ class UserPlaces:
         """Return the file with the operator token."""
         return self.state / "operator.token"
 
+    @property
+    def ledger_seals(self) -> Path:
+        """Return the directory with the keys and the newest sealed heads of all ledgers."""
+        return self.state / "ledgers"
+
 
 def user_places() -> UserPlaces:
     """Return the directories that the operating system's conventions name."""

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,6 +16,10 @@ from codeplane.core.events import EventBus
 from codeplane.core.ids import IdSource, RandomIds
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.settings import Loaded
+from codeplane.core.tracing import open_tracer
+from codeplane.edit.editor import Editor
+from codeplane.edit.locks import PathLocks
+from codeplane.edit.records import RecordStore
 from codeplane.git.repo_version import RepoVersion, TrackedView
 from codeplane.git.repository import (
     Head,
@@ -25,19 +30,24 @@ from codeplane.git.repository import (
 )
 from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules, default_ignore_text
 from codeplane.index.repository_index import RepositoryIndex, Surroundings
-from codeplane.ledger.chain import EventChain, NewEvent, open_ledger_database
+from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, open_ledger_database
 from codeplane.ledger.owners import Ownership
 from codeplane.ledger.policy import AfterPolicy, Allow, PolicySet
+from codeplane.ledger.retention import RetentionRule, retire_rows
+from codeplane.ledger.seals import Anchor, Sealer
 from codeplane.ledger.sessions import SessionRegistry
+from codeplane.ledger.task_book import TaskBook
+from codeplane.ledger.tasks import RepoSnapshot, TaskLimits, limits_of
 from codeplane.store.sqlite import is_disk_full
 from codeplane.workspace.config import Settings, load_workspace_settings
 from codeplane.workspace.places import Places, UserPlaces, places_for, user_places
 
 _log = get_logger(__name__)
+# Beyond that the oldest changes can no longer be undone.
+_MOST_UNDO_BYTES = 512 * 1024 * 1024
 
 # What `.codeplane/` hides from git: everything but the configuration that a team may want to commit.
 _PRIVATE_GITIGNORE = "*\n!config.yaml\n"
-SYSTEM_SESSION = "system"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +81,20 @@ class Workspace:
         database, damaged = open_ledger_database(places.ledger, clock)
         self.chain = EventChain(database, clock)
         self.sessions = SessionRegistry(database, clock, ids, loaded.values.sessions)
+        self.tasks = TaskBook(self.chain, clock, ids)
+        self.sessions.on_end = self.tasks.close_session
+        self.tracer = open_tracer(loaded.values.telemetry)
         self.ownership = Ownership(places.owners, ids.new("own"))
         self.policies = PolicySet((), default=Allow("no governance is configured"))
         self.after_policies: tuple[AfterPolicy, ...] = ()
+        # Whoever rests on rows, such as approvals or memory, says here which may not be retired.
+        self.row_keepers: tuple[Callable[[LedgerRow], bool], ...] = ()
         self.refreshers: tuple[Callable[[], None], ...] = (self._refresh_index,)
         self._index: RepositoryIndex | None = None
         self._index_lock = threading.Lock()
         self.last_reconcile_ms: int | None = None
         self.repo_id = self.chain.set_meta_once("repo_id", ids.new("repo"))
+        self.chain.sealer = Sealer(Anchor(places.user.ledger_seals, self.repo_id, places.ledger), clock)
         if damaged is not None:
             self._report_damage(damaged)
 
@@ -100,6 +116,20 @@ class Workspace:
         """Append a row of CodePlane's own, such as a start or a stop."""
         self.chain.append(NewEvent(kind, SYSTEM_SESSION, body, worktree=self.repository.worktree_id))
 
+    def retire_rows(self) -> int:
+        """Replace rows of the ledger that are too old by sealed checkpoints; return how many went.
+
+        Raises:
+            CodePlaneError: CHAIN_BROKEN when a row that would go does not hold.
+        """
+        n_rows = 0
+        while (done := retire_rows(self.chain, RetentionRule(), self.clock, self._must_keep)) is not None:
+            n_rows += done.rows
+        return n_rows
+
+    def _must_keep(self, row: LedgerRow) -> bool:
+        return any(keeps(row) for keeps in self.row_keepers)
+
     def head(self) -> Head:
         """Return where HEAD points."""
         return read_head(self.repository)
@@ -115,6 +145,14 @@ class Workspace:
     def ignore_rules(self) -> IgnoreRules:
         """Return the ignore rules as they are on disk."""
         return IgnoreRules(self.root, self.tracked, self._compiled_ignore_files)
+
+    def task_limits(self) -> TaskLimits:
+        """Return the limits of a task that nobody gave others."""
+        return limits_of(self.settings.tasks)
+
+    def snapshot(self) -> RepoSnapshot:
+        """Return where the repository stands, as a task remembers it."""
+        return RepoSnapshot(self.repo_version().head, self.index_epoch())
 
     def fingerprint(self) -> str:
         """Return a digest of the repository's state: HEAD, the git index and the submodules."""
@@ -138,6 +176,13 @@ class Workspace:
                 )
                 self._index = RepositoryIndex(self.root, self.places.private, around)
             return self._index
+
+    @cached_property
+    def editor(self) -> Editor:
+        """Return what writes into this working tree."""
+        records = RecordStore(self.places.shared / "undo")
+        records.trim(_MOST_UNDO_BYTES)
+        return Editor(self.root, self.repository.worktree_id, PathLocks(self.places.private / "locks"), records)
 
     def _refresh_index(self) -> None:
         self.index.refresh()
@@ -211,6 +256,7 @@ class Workspace:
         with suppress(CodePlaneError):
             self.chain.flush()
             self.sessions.save()
+            self.tasks.close_own(self.ownership.owner)
         self.ownership.release()
         if self._index is not None:
             self._index.close()

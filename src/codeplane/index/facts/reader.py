@@ -17,6 +17,7 @@ from codeplane.index.linking.stored_links import Target, decode_resolution
 from codeplane.index.text_pack import TextPack
 
 _KEPT = 400
+_KEPT_FLAGS = 200_000
 _T = TypeVar("_T")
 
 
@@ -38,6 +39,7 @@ class FactCache:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, int], object] = OrderedDict()
+        self._flags: dict[tuple[str, str, int], bool] = {}
 
     def get(self, kind: str, number: int, make: Callable[[], _T]) -> _T:
         """Return a kept value or make it."""
@@ -52,6 +54,15 @@ class FactCache:
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return value
+
+    def flag(self, key: tuple[str, str, int], make: Callable[[], bool]) -> bool:
+        """Return a kept answer or find it out; these are small, so that many are kept."""
+        known = self._flags.get(key)
+        if known is None:
+            if len(self._flags) >= _KEPT_FLAGS:
+                self._flags.clear()
+            known = self._flags[key] = make()
+        return known
 
 
 class FactReader:
@@ -96,6 +107,12 @@ class FactReader:
         """Return the outline of some facts."""
         return self._cache.get(
             f"outline {self._generation}", facts_id, lambda: decode_outline(self._blob("outline", facts_id))
+        )
+
+    def flag(self, name: str, facts_id: int, tell: Callable[[Outline], bool]) -> bool:
+        """Return what is true of an outline; kept, so that thousands are not decoded for each question."""
+        return self._cache.flag(
+            (name, self._generation, facts_id), lambda: tell(decode_outline(self._blob("outline", facts_id)))
         )
 
     def columns(self, facts_id: int) -> Columns:

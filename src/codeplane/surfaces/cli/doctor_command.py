@@ -24,7 +24,7 @@ _BUNDLE_LINES = 2000
 LIMITS_OF_TRUST = (
     "A program that runs as the same user can read and write every file CodePlane keeps, its ledger included.",
     "It can start its own `cpl`, stop the server, or edit the repository without CodePlane.",
-    "The event chain shows edits inside the chain; it cannot show that the newest rows were cut off.",
+    "It can read the key that seals the ledger, and so write rows that verify; a head anchored in git shows that.",
 )
 
 

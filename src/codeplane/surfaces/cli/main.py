@@ -23,10 +23,13 @@ COMMANDS = {
     "demo": "Show CodePlane at work on a sample repository.",
     "doctor": "Check that everything CodePlane needs is in order.",
     "init": "Set this repository up for CodePlane.",
+    "ledger": "Read, verify and export the record of every call.",
     "map": "Show what this repository is made of.",
     "mcp": "Speak MCP over stdio, for agents.",
     "search": "Find text, definitions or references.",
     "status": "Show the server, the repository and the settings.",
+    "task": "Open, close, list and show tasks.",
+    "undo": "Take back what an operation, a task or a session changed.",
     "up": "Start the server in the foreground.",
 }
 

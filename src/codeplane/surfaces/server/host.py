@@ -134,6 +134,14 @@ class ServerHost:
             message = f"Row {found.first_bad_seq} of the ledger: {found.problem}."
             self.last_error = ErrorReport("CHAIN_BROKEN", message).as_dict()
             _log.error("the event chain does not verify", extra=fields(row=found.first_bad_seq, problem=found.problem))
+            return
+        try:
+            n_rows = await anyio.to_thread.run_sync(self.workspace.retire_rows, abandon_on_cancel=True)
+        except CodePlaneError as error:
+            _log.warning("old rows could not be retired", extra=fields(error=error.code, reason=error.message))
+            return
+        if n_rows:
+            _log.info("old rows of the ledger were retired", extra=fields(rows=n_rows))
 
     async def _wind_down(self) -> None:
         """Refuse new calls, tell event streams, give calls in flight the grace period."""
@@ -279,14 +287,14 @@ def build_host(request: HostRequest) -> ServerHost:
     for problem in workspace.chain.database.problems():
         _log.error("the ledger's file has a problem", extra=fields(problem=problem))
     recovered = recover_interrupted(workspace, request.door.operations)
+    interrupted = workspace.tasks.interrupt_orphans(workspace.ownership)
     profile_for(workspace.settings.mcp.profile, request.door.operations)
     token = operator_token(workspace.places.user.operator_token)
     listener = _listen(workspace.settings.server.port)
     port = int(listener.getsockname()[1])
     facts = ServerFacts(os.getpid(), port, workspace.clock.now_ms(), VERSION, request.mode, workspace.repo_id)
-    workspace.record(
-        "server_started", {"mode": request.mode, "port": port, "head": head.commit, "recovered_calls": recovered}
-    )
+    started = {"mode": request.mode, "port": port, "head": head.commit, "recovered_calls": recovered}
+    workspace.record("server_started", {**started, "interrupted_tasks": interrupted})
     _log.info("server started", extra=fields(port=port, mode=request.mode, head=(head.commit or "unborn")[:12]))
     return ServerHost(workspace, request.door, request.lock, request.mode, facts, token, listener)
 

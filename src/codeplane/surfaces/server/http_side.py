@@ -19,7 +19,7 @@ from codeplane.operations.profiles import profile_for
 from codeplane.surfaces.mcp.binding import ConnectionName, InFlight, RequestContext, build_server
 from codeplane.surfaces.server.guard import Guard
 from codeplane.surfaces.server.http_protocol import http_protocol
-from codeplane.surfaces.server.metrics import Metrics
+from codeplane.surfaces.server.metrics import Metrics, task_gauges
 from codeplane.surfaces.server.rest import broken, not_found, refused, routes, wrong_method
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ class HttpSide:
             in_flight=self._host.in_flight.count,
             rows=self._host.workspace.chain.last_seq(),
             index=self._host.workspace.index_gauges(),
+            tasks=task_gauges(self._host.workspace),
         )
 
 

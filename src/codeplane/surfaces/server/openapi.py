@@ -10,10 +10,17 @@ from codeplane.operations.schema import input_schema, output_schema
 _PLAIN = {
     "/health": "Whether the server lives.",
     "/ready": "Whether it takes and records calls.",
-    "/status": "Repository, index, sessions by label, last error.",
+    "/status": "Repository, index, sessions by label, open tasks, last error.",
     "/metrics": "Prometheus text.",
     "/operations": "Calls; filters type, outcome, session, task, since, until, cursor, limit.",
+    "/tasks": "Tasks, newest first; filters state, session, cursor, limit.",
+    "/tasks/{task_id}": "One task.",
     "/stream/events": "The same as they happen, as server-sent events that resume by Last-Event-ID.",
+}
+
+_CHANGING = {
+    "/tasks": "Open a task; fields session, max_mutations, max_test_runs, max_duration_sec.",
+    "/tasks/{task_id}/close": "Close a task; fields state (CLOSED_SUCCESS unless said otherwise), reason.",
 }
 
 
@@ -23,6 +30,9 @@ def openapi_document(operations: Mapping[str, AnyOperation]) -> dict[str, Any]:
     paths: dict[str, Any] = {
         path: {"get": {"summary": text, "responses": {"200": answer}}} for path, text in _PLAIN.items()
     }
+    for path, text in _CHANGING.items():
+        post = {"summary": text, "responses": {"200": answer}, "security": [{"operator": []}]}
+        paths[path] = {**paths.get(path, {}), "post": post}
     for operation in operations.values():
         paths[f"/operations/{operation.name}"] = {"post": _post(operation)}
     return {

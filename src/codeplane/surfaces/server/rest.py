@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
@@ -15,15 +16,23 @@ from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.version import VERSION
 from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.ledger.chain import FINAL_KINDS, LedgerRow, RowFilter
+from codeplane.ledger.task_book import TaskFilter
+from codeplane.ledger.tasks import Task
 from codeplane.operations.answer import Outcome
 from codeplane.surfaces.server.openapi import openapi_document
 from codeplane.surfaces.server.operator_token import is_operator
+from codeplane.surfaces.task_requests import any_state, close_task, open_task
 
 if TYPE_CHECKING:
     from codeplane.surfaces.server.host import ServerHost
 
 _MAX_BODY = 16 * 1024 * 1024
 _LARGEST_NUMBER = 2**53
+# What section 12.5 keeps of an operation, shown where a row has it.
+_SHOWN_EVIDENCE = (
+    "index_epoch", "repo_before", "repo_after", "changed_paths", "diff_stats", "short_diff", "mutation_fingerprint",
+    "is_no_op", "failure_fingerprint", "failure_class", "failing_tests", "non_progress", "limit_triggered",
+)  # fmt: skip
 _STATUS_OF = {Outcome.FINISHED: 200, Outcome.FAILED: 422, Outcome.DENIED: 403, Outcome.HELD: 202}
 
 
@@ -37,6 +46,10 @@ def routes(host: "ServerHost", metrics_text: Callable[[], bytes]) -> list[BaseRo
         Route("/metrics", rest.metrics),
         Route("/operations", rest.operations),
         Route("/operations/{name}", rest.call_operation, methods=["POST"]),
+        Route("/tasks", rest.tasks),
+        Route("/tasks", rest.open_task, methods=["POST"]),
+        Route("/tasks/{task_id}", rest.task),
+        Route("/tasks/{task_id}/close", rest.close_task, methods=["POST"]),
         Route("/stream/events", rest.stream_events),
         Route("/openapi.json", rest.openapi),
     ]
@@ -87,7 +100,12 @@ class _Rest:
         return error_response(503, report)
 
     async def status(self, _request: Request) -> Response:
-        return JSONResponse(await anyio.to_thread.run_sync(self._host.status))
+        return JSONResponse(await anyio.to_thread.run_sync(self._status))
+
+    def _status(self) -> dict[str, Any]:
+        workspace = self._host.workspace
+        now = workspace.clock.now_ms()
+        return {**self._host.status(), "tasks": [task.as_document(now) for task in workspace.tasks.open_tasks()]}
 
     async def metrics(self, _request: Request) -> Response:
         text = await anyio.to_thread.run_sync(self._metrics_text)
@@ -118,6 +136,45 @@ class _Rest:
         if isinstance(answer, ErrorReport):
             return error_response(503, answer)
         return JSONResponse(answer.envelope(), status_code=_STATUS_OF[answer.outcome])
+
+    async def tasks(self, request: Request) -> Response:
+        wanted = _task_filter_of(request)
+        found = await anyio.to_thread.run_sync(self._host.workspace.tasks.tasks, wanted)
+        now = self._host.workspace.clock.now_ms()
+        cursor = str(found[-1].opened_seq) if len(found) == wanted.limit else None
+        results = [task.as_document(now) for task in found]
+        return JSONResponse({"results": results, "pagination": {"next_cursor": cursor}})
+
+    async def task(self, request: Request) -> Response:
+        return await self._task_answer(partial(self._host.workspace.tasks.find, request.path_params["task_id"]))
+
+    async def open_task(self, request: Request) -> Response:
+        if not self._is_operator(request):
+            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", "Opening a task changes something."))
+        return await self._task_answer(partial(self._open_task, await _body(request)), created=True)
+
+    def _open_task(self, given: dict[str, Any]) -> Task:
+        workspace = self._host.workspace
+        # The task lives as long as this server does.
+        workspace.ownership.claim()
+        return open_task(workspace, given, {"surface": "rest", "caller": "person"}, workspace.ownership.owner)
+
+    async def close_task(self, request: Request) -> Response:
+        if not self._is_operator(request):
+            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", "Closing a task changes something."))
+        given = await _body(request)
+        return await self._task_answer(partial(close_task, self._host.workspace, request.path_params["task_id"], given))
+
+    def _is_operator(self, request: Request) -> bool:
+        return is_operator(request.headers.get("authorization"), self._host.token)
+
+    async def _task_answer(self, action: Callable[[], Task], *, created: bool = False) -> Response:
+        try:
+            task = await anyio.to_thread.run_sync(action)
+        except CodePlaneError as error:
+            return error_response(404 if error.code == "NOT_FOUND" else 400, error.report())
+        document = task.as_document(self._host.workspace.clock.now_ms())
+        return JSONResponse(document, status_code=201 if created else 200)
 
     async def openapi(self, _request: Request) -> Response:
         return JSONResponse(openapi_document(self._host.door.operations))
@@ -159,21 +216,38 @@ def _row_document(row: LedgerRow) -> dict[str, Any]:
         "message": body.get("message"),
         "effects": body.get("effects", {}),
         "policy": body.get("policy"),
+        **{name: body[name] for name in _SHOWN_EVIDENCE if name in body},
         "hash": row.hash,
     }
 
 
-def _filter_of(request: Request) -> RowFilter:
-    """Read the filters: task, type, outcome, session, since, until, cursor, limit."""
+def _task_filter_of(request: Request) -> TaskFilter:
+    """Read the filters: state, session, cursor, limit."""
     query = request.query_params
-    known = {"task", "type", "outcome", "session", "since", "until", "cursor", "limit"}
-    unknown = sorted(set(query) - known)
+    _refuse_unknown_filters(set(query), {"state", "session", "cursor", "limit"})
+    state = query.get("state")
+    return TaskFilter(
+        state=any_state(state) if state is not None else None,
+        session=query.get("session"),
+        before_seq=_number(query.get("cursor"), "cursor", 1, _LARGEST_NUMBER),
+        limit=_number(query.get("limit"), "limit", 1, 500) or 50,
+    )
+
+
+def _refuse_unknown_filters(given: set[str], known: set[str]) -> None:
+    unknown = sorted(given - known)
     if unknown:
         raise CodePlaneError(
             "INVALID_ARGUMENTS",
             f"There is no filter `{unknown[0][:80]}`.",
             hint=f"Filters: {', '.join(sorted(known))}.",
         )
+
+
+def _filter_of(request: Request) -> RowFilter:
+    """Read the filters: task, type, outcome, session, since, until, cursor, limit."""
+    query = request.query_params
+    _refuse_unknown_filters(set(query), {"task", "type", "outcome", "session", "since", "until", "cursor", "limit"})
     outcome = query.get("outcome")
     if outcome is not None and outcome not in FINAL_KINDS:
         raise CodePlaneError("INVALID_ARGUMENTS", f"outcome is one of {', '.join(FINAL_KINDS)}.")

@@ -1,0 +1,142 @@
+"""How long changes of files take, beside the bare system calls they rest on.
+
+python bench/edit.py [--repo DIRECTORY] [--runs N]
+
+Batch: twenty files through the editor, over twenty times write, fsync, rename and fsync of the directory. Undo: taking
+that batch back, over making it. With a repository: one edit through the official MCP client, the update of the index
+included. Floor and measured work alternate; the medians are compared.
+"""
+
+import argparse
+import asyncio
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from codeplane.core.paths import RepoPath
+from codeplane.edit.editor import Editor
+from codeplane.edit.images import FileImage
+from codeplane.edit.locks import PathLocks
+from codeplane.edit.records import Change, RecordStore
+from codeplane.edit.undo import plan_undo
+
+N_FILES = 20
+BODY = b"def function(argument):\n    return argument\n" * 200
+
+
+def main() -> int:
+    """Print the ratios."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--repo", type=Path, help="measure an edit through MCP in a copy of this")
+    arguments.add_argument("--runs", type=int, default=25)
+    options = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        measure_batches(Path(directory), options.runs)
+        if options.repo is not None:
+            root = Path(directory) / options.repo.name
+            shutil.copytree(options.repo, root, ignore=shutil.ignore_patterns(".git", ".codeplane"), symlinks=True)
+            for command in (
+                ["init", "-q"],
+                ["add", "-A"],
+                ["-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "b"],
+            ):
+                subprocess.run(["git", *command], cwd=root, check=True)
+            paths = sorted(
+                path.relative_to(root).as_posix() for path in root.rglob("*.py") if path.stat().st_size > 2000
+            )
+            (Path(directory) / "home").mkdir()
+            asyncio.run(measure_calls(root, paths[:: max(1, len(paths) // options.runs)][: options.runs]))
+    return 0
+
+
+def measure_batches(root: Path, runs: int) -> None:
+    """Compare a batch and its undo with bare writes."""
+    editor = Editor(root, "main", PathLocks(root / ".codeplane/locks"), RecordStore(root / ".codeplane/undo"))
+    paths = [RepoPath(f"f{number}.py") for number in range(N_FILES)]
+    bare_writes(root, paths, b"#\n" + BODY)
+    floors, batches, undos = [], [], []
+    for run in range(runs):
+        floors.append(timed(partial(bare_writes, root, paths, b"# %d\n" % run + BODY)))
+        changes = []
+        for path in paths:
+            found = editor.look(path)
+            assert found is not None
+            changes.append(Change(path, found.image, FileImage(b"# new %d\n" % run + BODY, found.image.mode)))
+        batches.append(timed(partial(editor.apply, f"req_{run}", changes)))
+        undos.append(timed(partial(undo, editor, f"req_{run}")))
+    floor, batch, back = map(statistics.median, (floors, batches, undos))
+    print(f"batch of {N_FILES}: bare {floor * 1e3:.1f} ms, ours {batch * 1e3:.1f} ms: {batch / floor:.2f} x (goal 3)")
+    print(f"undo of it: {back * 1e3:.1f} ms: {back / batch:.2f} x the batch (goal 1.5)")
+
+
+def bare_writes(root: Path, paths: list[RepoPath], data: bytes) -> None:
+    """Write each file with nothing but what makes it durable."""
+    for path in paths:
+        staged = root / f"{path.text}.tmp"
+        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.write(descriptor, data)
+        os.fsync(descriptor)
+        os.close(descriptor)
+        staged.rename(root / path.text)
+        directory = os.open(root, os.O_RDONLY)
+        os.fsync(directory)
+        os.close(directory)
+
+
+def undo(editor: Editor, batch_id: str) -> None:
+    """Take a batch back."""
+    found = editor.records.find(batch_id)
+    assert found is not None
+    editor.apply(f"undo_{batch_id}", plan_undo(editor, [found[0]]).changes, (batch_id,))
+
+
+def timed(work: Callable[[], None]) -> float:
+    """Return how long something takes."""
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+async def measure_calls(root: Path, chosen: list[str]) -> None:
+    """Edit files through the client; every answer is of an index that knows the change."""
+    home = root.parent / "home"
+    environment = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "XDG_CONFIG_HOME": str(home)}
+    program = str(Path(sys.executable).parent / "cpl")
+    parameters = StdioServerParameters(command=program, args=["mcp"], cwd=root, env=environment)
+    times = []
+    async with Client(stdio_client(parameters)) as client:
+        await client.call_tool("map_repo", {}, read_timeout_seconds=600)
+        for number, path in enumerate(["warm-up", *chosen]):
+            target = chosen[0] if path == "warm-up" else path
+            text = (root / target).read_text(encoding="utf-8", errors="replace")
+            line = text.count("\n") + 1
+            edit = {
+                "path": target,
+                "start_line": line,
+                "end_line": line - 1,
+                "expected_content": "",
+                "new_content": f"# {number}\n",
+            }
+            begun = time.perf_counter()
+            answer = await client.call_tool("write_source", {"edits": [edit]}, read_timeout_seconds=60)
+            if path != "warm-up":
+                times.append(time.perf_counter() - begun)
+            if answer.is_error:
+                raise RuntimeError(str(answer.content))
+    times.sort()
+    p95 = times[int(len(times) * 0.95) - 1]
+    print(f"one edit through MCP: p50 {statistics.median(times) * 1e3:.0f} ms, p95 {p95 * 1e3:.0f} ms (goal 150)")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

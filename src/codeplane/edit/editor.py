@@ -1,0 +1,311 @@
+"""Put a batch of changes in place: all of it or nothing, whatever happens in between.
+
+The order is: locks; the files are as expected; record `staging`; new files written beside the old ones; record
+`pending`; names exchanged, each file looked at after it has left its place; directories made durable; old files
+removed; record `done`. Whoever finds a record that is not done completes or takes back the batch (`recover`).
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.logs import fields, get_logger
+from codeplane.core.paths import RepoPath
+from codeplane.edit.directories import Directories, Place
+from codeplane.edit.disk import Disk, ExchangeUnsupportedError
+from codeplane.edit.images import FileImage, FoundFile, read_file
+from codeplane.edit.locks import PathLocks
+from codeplane.edit.records import Change, Record, RecordStore, State
+
+_log = get_logger(__name__)
+# From so many files on writing them in parallel repays the threads.
+_MANY_FILES: Final = 4
+_N_THREADS: Final = 4
+# What recovery writes has this after its name until it is complete.
+_UNFINISHED: Final = "-new"
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What became of an interrupted batch: `is_applied` tells which side it was brought to.
+
+    `conflicts` are files that somebody else had changed meanwhile; they were left alone.
+    """
+
+    is_applied: bool
+    conflicts: tuple[str, ...] = ()
+
+
+class Editor:
+    """Writes into one working tree."""
+
+    def __init__(
+        self, root: Path, worktree: str, locks: PathLocks, records: RecordStore, disk: Disk | None = None
+    ) -> None:
+        self._root = root
+        self._worktree = worktree
+        self._locks = locks
+        self._disk = disk or Disk()
+        self.records = records
+
+    def look(self, path: RepoPath) -> FoundFile | None:
+        """Return what is at a path, None for nothing.
+
+        Raises:
+            CodePlaneError: NOT_A_FILE when it is neither a file nor a symlink.
+        """
+        with Directories(self._root) as directories:
+            return _found(directories, path)
+
+    def apply(self, batch_id: str, changes: Sequence[Change], undoes: tuple[str, ...] = ()) -> None:
+        """Make every change, or none of them; `undoes` says which batches this takes back.
+
+        Raises:
+            CodePlaneError: STALE_FILE when a file is not what the change expects; nothing was written then.
+            OSError: the system refused; nothing was written.
+        """
+        if not changes:
+            return
+        with self._locks.holding([one.path for one in changes]), Directories(self._root) as directories:
+            for change in changes:
+                self._check(directories, change)
+            missing = _missing_directories(directories, changes)
+            record = Record(batch_id, self._worktree, tuple(changes), missing, undoes)
+            self.records.write(record, State.STAGING)
+            batch = _Batch(record, directories, self._disk)
+            state = State.STAGING
+            try:
+                batch.stage()
+                self.records.move(batch_id, State.STAGING, State.PENDING)
+                state = State.PENDING
+                batch.put_all()
+            except BaseException:
+                self._take_back(batch, state)
+                raise
+            batch.clean()
+            self.records.finish(batch_id)
+
+    def _take_back(self, batch: "_Batch", state: State) -> None:
+        """Undo what a failed batch did; what cannot be undone now is left to recovery."""
+        record = batch.record
+        try:
+            if state is State.PENDING:
+                self.records.move(record.batch_id, State.PENDING, State.ABORTING)
+                state = State.ABORTING
+                batch.bring_to(is_after=False)
+            batch.clean()
+            batch.remove_directories()
+            self.records.drop(record.batch_id, state)
+        except OSError as error:
+            _log.warning("a failed batch is taken back later", extra=fields(batch=record.batch_id, reason=str(error)))
+
+    def recover(self, batch_id: str) -> Recovery | None:
+        """Bring an interrupted batch to one side; None when nothing is known of it, so that it never began.
+
+        Raises:
+            CodePlaneError: STORE_CORRUPT when its record cannot be read.
+        """
+        found = self.records.find(batch_id)
+        if found is None:
+            return None
+        record, state = found
+        if state is State.DONE:
+            return Recovery(is_applied=True)
+        with self._locks.holding([one.path for one in record.changes]), Directories(self._root) as directories:
+            batch = _Batch(record, directories, self._disk)
+            is_applied = state is State.PENDING
+            conflicts = batch.bring_to(is_after=is_applied) if state is not State.STAGING else ()
+            batch.clean()
+            if is_applied:
+                self.records.finish(batch_id)
+            else:
+                batch.remove_directories()
+                self.records.drop(batch_id, state)
+        return Recovery(is_applied, conflicts)
+
+    @staticmethod
+    def _check(directories: Directories, change: Change) -> None:
+        now = _image(directories, change.path)
+        if change.before is None:
+            if now is not None:
+                raise stale(change.path, "it exists by now")
+        elif now is None:
+            raise stale(change.path, "it is gone")
+        elif not change.before.is_like(now):
+            raise stale(change.path, "it was changed meanwhile")
+
+
+class _Batch:
+    """One batch on its way into the tree."""
+
+    def __init__(self, record: Record, directories: Directories, disk: Disk) -> None:
+        self.record = record
+        self._directories = directories
+        self._disk = disk
+
+    def stage(self) -> None:
+        """Write all new files beside the old ones."""
+        for path in self.record.directories:
+            self._directories.make(path)
+        work = [
+            (self._staged(number), change.after)
+            for number, change in enumerate(self.record.changes)
+            if change.after is not None
+        ]
+        if len(work) < _MANY_FILES:
+            for place, image in work:
+                self._disk.stage(place, image)
+            return
+        with ThreadPoolExecutor(_N_THREADS) as pool:
+            for done in [pool.submit(self._disk.stage, place, image) for place, image in work]:
+                done.result()
+
+    def put_all(self) -> None:
+        """Put every file in its place and make the names durable."""
+        for number, change in enumerate(self.record.changes):
+            self._put(number, change.path, change.before, change.after)
+        self._sync()
+
+    def bring_to(self, *, is_after: bool) -> tuple[str, ...]:
+        """Bring every file to one side of the batch; return those that are on neither, which are left alone."""
+        conflicts = []
+        for number, change in enumerate(self.record.changes):
+            wanted, other = (change.after, change.before) if is_after else (change.before, change.after)
+            try:
+                is_well = not self._gave_back(number, change) and self._bring(number, change.path, other, wanted)
+            except CodePlaneError as error:
+                # Somebody writes at this very moment.
+                if error.code != "STALE_FILE":
+                    raise
+                is_well = False
+            except FileNotFoundError:
+                # The directory is gone with everything in it.
+                is_well = wanted is None
+            if not is_well:
+                conflicts.append(change.path.text)
+        self._sync()
+        return tuple(conflicts)
+
+    def _gave_back(self, number: int, change: Change) -> bool:
+        """Put back what somebody else wrote and an exchange took out of its place, the moment before it was noticed."""
+        staged, place = self._staged(number), self._directories.place(change.path)
+        taken = read_file(*staged)
+        if taken is None or taken.image.is_like(change.before) or taken.image.is_like(change.after):
+            return False
+        if _image(self._directories, change.path) is None:
+            self._disk.create(staged, place)
+        else:
+            self._disk.exchange(staged, place)
+        return True
+
+    def _bring(self, number: int, path: RepoPath, other: FileImage | None, wanted: FileImage | None) -> bool:
+        """Bring one file to the wanted side; false when it is on neither."""
+        now = _image(self._directories, path)
+        if _same(now, wanted):
+            return True
+        if not _same(now, other):
+            return False
+        # What is staged may be either side, or nothing: it is written anew, and complete before it has its name.
+        staged = self._staged(number)
+        unfinished = Place(staged.directory, staged.name + _UNFINISHED)
+        self._disk.remove(unfinished)
+        self._disk.remove(staged)
+        if wanted is not None:
+            self._disk.stage(unfinished, wanted)
+            self._disk.move(unfinished, staged)
+        self._put(number, path, other, wanted)
+        return True
+
+    def clean(self) -> None:
+        """Remove what is staged: new files that were not put in place, old ones that left it."""
+        for number in range(len(self.record.changes)):
+            try:
+                staged = self._staged(number)
+            except (FileNotFoundError, NotADirectoryError):
+                # The directory itself is gone.
+                continue
+            self._disk.remove(staged)
+            self._disk.remove(Place(staged.directory, staged.name + _UNFINISHED))
+
+    def remove_directories(self) -> None:
+        """Remove the directories that were made for this batch, where they are empty."""
+        for path in reversed(self.record.directories):
+            self._directories.remove(path)
+
+    def _put(self, number: int, path: RepoPath, old: FileImage | None, new: FileImage | None) -> None:
+        """Put one staged file in place of another, and back when the other was not what it should be."""
+        staged, place = self._staged(number), self._directories.place(path)
+        if old is None:
+            try:
+                self._disk.create(staged, place)
+            except FileExistsError as error:
+                raise stale(path, "it exists by now") from error
+            return
+        if new is None:
+            try:
+                self._disk.move(place, staged)
+            except FileNotFoundError as error:
+                raise stale(path, "it is gone") from error
+            self._look_at(staged, path, old, lambda: self._disk.create(staged, place))
+            return
+        try:
+            self._disk.exchange(staged, place)
+        except ExchangeUnsupportedError:
+            self._look_at(place, path, old, lambda: None)
+            self._disk.move(staged, place)
+            return
+        except FileNotFoundError as error:
+            raise stale(path, "it is gone") from error
+        self._look_at(staged, path, old, lambda: self._disk.exchange(staged, place))
+
+    @staticmethod
+    def _look_at(place: Place, path: RepoPath, old: FileImage, put_back: Callable[[], None]) -> None:
+        """Make sure that what left its place is what was known; somebody else may have written a moment ago."""
+        found = read_file(*place)
+        if found is None or not old.is_like(found.image):
+            put_back()
+            raise stale(path, "it was changed meanwhile")
+
+    def _staged(self, number: int) -> Place:
+        change = self.record.changes[number]
+        return Place(self._directories.descriptor(change.path.parent), self.record.staged_name(number))
+
+    def _sync(self) -> None:
+        for above in {one.path.parent for one in self.record.changes}:
+            if self._directories.exists(above):
+                self._disk.sync(self._directories.descriptor(above))
+
+
+def stale(path: RepoPath, reason: str) -> CodePlaneError:
+    """Return the refusal of a change whose file is not what it expects."""
+    return CodePlaneError("STALE_FILE", f"{path} is not as expected: {reason}.", details={"path": path.text})
+
+
+def _found(directories: Directories, path: RepoPath) -> FoundFile | None:
+    try:
+        return read_file(*directories.place(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _image(directories: Directories, path: RepoPath) -> FileImage | None:
+    found = _found(directories, path)
+    return found.image if found is not None else None
+
+
+def _same(one: FileImage | None, other: FileImage | None) -> bool:
+    return one.is_like(other) if one is not None else other is None
+
+
+def _missing_directories(directories: Directories, changes: Sequence[Change]) -> tuple[RepoPath, ...]:
+    """Return the directories that have to be made, those above first."""
+    missing: set[RepoPath] = set()
+    for change in changes:
+        above = change.path.parent
+        while change.after is not None and above not in missing and not directories.exists(above):
+            missing.add(above)
+            above = above.parent
+    return tuple(sorted(missing, key=lambda path: len(path.parts)))

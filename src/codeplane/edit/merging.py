@@ -1,0 +1,73 @@
+"""Merge two changes of one text, line by line; where they touch the same lines nothing is guessed."""
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
+# Beyond that comparing takes too long to be worth it.
+_MAX_LINES: Final = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Lines of the common text, from 1, that both sides changed, and what each made of them."""
+
+    start_line: int
+    end_line: int
+    ours: str
+    theirs: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Hunk:
+    start: int
+    end: int
+    lines: tuple[bytes, ...]
+
+
+def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | tuple[Conflict, ...]:
+    """Return the text with both changes in it, or where they are in each other's way."""
+    lines = [_LINE.findall(one) for one in (base, ours, theirs)]
+    if max(map(len, lines)) > _MAX_LINES:
+        return (Conflict(1, len(lines[0]), "", ""),)
+    mine, yours = _hunks(lines[0], lines[1]), _hunks(lines[0], lines[2])
+    conflicts = tuple(_conflict(one, other) for one in mine for other in yours if _touch(one, other) and one != other)
+    if conflicts:
+        return conflicts
+    result: list[bytes] = []
+    done = 0
+    for hunk in sorted(set(mine) | set(yours), key=lambda one: (one.start, one.end)):
+        result += lines[0][done : hunk.start]
+        result += hunk.lines
+        done = hunk.end
+    return b"".join(result + lines[0][done:])
+
+
+def _hunks(base: list[bytes], other: list[bytes]) -> list[_Hunk]:
+    first = 0
+    while first < min(len(base), len(other)) and base[first] == other[first]:
+        first += 1
+    last = 0
+    while last < min(len(base), len(other)) - first and base[-1 - last] == other[-1 - last]:
+        last += 1
+    matcher = difflib.SequenceMatcher(
+        None, base[first : len(base) - last], other[first : len(other) - last], autojunk=False
+    )
+    return [
+        _Hunk(first + a1, first + a2, tuple(other[first + b1 : first + b2]))
+        for tag, a1, a2, b1, b2 in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def _touch(one: _Hunk, other: _Hunk) -> bool:
+    """Tell whether two changes overlap or stand side by side, where their order would be a guess."""
+    return one.start <= other.end and other.start <= one.end
+
+
+def _conflict(one: _Hunk, other: _Hunk) -> Conflict:
+    start, end = min(one.start, other.start), max(one.end, other.end)
+    texts = [b"".join(hunk.lines).decode("utf-8", "replace")[:2000] for hunk in (one, other)]
+    return Conflict(start + 1, max(start + 1, end), *texts)

@@ -1,0 +1,359 @@
+"""Turn what a caller wants of a file into its new bytes.
+
+Line numbers are those of the file before the call. The text that is expected is the proof that the caller knows what he
+changes: where it stands elsewhere than at the given lines, but only once, it is meant there.
+"""
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import add
+from typing import Any, Final
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
+from codeplane.edit.texts import SourceFile, endings_for, read_text
+
+_MAX_CANDIDATES: Final = 5
+_SHOWN_LINES: Final = 12
+_SHOWN_CHARACTERS: Final = 200
+_LIKENESS: Final = 0.6
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+# Comparing every line with the expected one takes too long in a larger file.
+_MAX_COMPARED_LINES: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class SpanEdit:
+    """One replacement in a file: by lines, by the text that is expected, or by both.
+
+    `end_line` one below `start_line` inserts before it. Without lines and expected text the whole file is meant.
+    """
+
+    new_content: str
+    expected: str | None = None
+    start_line: int | None = None
+    end_line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a file: line from 1, character from 0."""
+
+    line: int
+    char: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedSpan:
+    """Where an edit went: its place in the old file, its lines in the new one, its text, how lines were corrected."""
+
+    start: Position
+    end: Position
+    new_lines: tuple[int, int]
+    new_text: str
+    asked: tuple[int, int] | None = None
+    corrected: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedText:
+    """The new bytes of a file, what was done, and how many lines came and went."""
+
+    data: bytes
+    spans: tuple[AppliedSpan, ...]
+    insertions: int
+    deletions: int
+    line_ending: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """A stretch of the text and what replaces it; `is_lines` says that it is whole lines."""
+
+    start: int
+    end: int
+    replacement: str
+    is_lines: bool
+    asked: tuple[int, int] | None = None
+    corrected: tuple[int, int] | None = None
+
+
+def plan_update(path: RepoPath, data: bytes, edits: Sequence[SpanEdit]) -> PlannedText:
+    """Return what a file becomes.
+
+    Raises:
+        CodePlaneError: CONTENT_NOT_FOUND or CONTENT_AMBIGUOUS with the candidates; OUT_OF_RANGE for lines that are not
+            there; EDITS_OVERLAP; FILE_BINARY.
+    """
+    file = read_text(data)
+    regions = sorted((_region(path, file, edit) for edit in edits), key=lambda one: (one.start, one.end))
+    for before, after in pairwise(regions):
+        is_same_point = before.start == before.end == after.start == after.end
+        if after.start < before.end or is_same_point:
+            lines = [[file.line_at(one.start), file.line_at(max(one.start, one.end - 1))] for one in (before, after)]
+            raise CodePlaneError(
+                "EDITS_OVERLAP",
+                f"Two edits of {path} change the same text: lines {lines[0][0]}-{lines[0][1]} and"
+                f" {lines[1][0]}-{lines[1][1]}.",
+                details={"path": path.text, "lines": lines},
+            )
+    return _put_together(file, regions)
+
+
+def plan_whole(data: bytes | None, content: str) -> PlannedText:
+    """Return what a file becomes whose whole content is given; an old file's encoding and endings are kept."""
+    text = content.replace("\r\n", "\n")
+    if data is None:
+        n_lines = _n_lines(text)
+        span = AppliedSpan(Position(1, 0), Position(1, 0), (1, n_lines), content)
+        new = content.encode("utf-8", "surrogateescape")
+        return PlannedText(
+            new, (span,), n_lines, 0, "CRLF" if "\r\n" in content else "LF" if "\n" in content else "none"
+        )
+    try:
+        file = read_text(data)
+    except CodePlaneError:
+        n_lines = _n_lines(text)
+        span = AppliedSpan(Position(1, 0), Position(1, 0), (1, n_lines), content)
+        return PlannedText(content.encode("utf-8", "surrogateescape"), (span,), n_lines, 0, "LF")
+    return _put_together(file, [_Region(0, len(file.text), text, is_lines=False)])
+
+
+def _region(path: RepoPath, file: SourceFile, edit: SpanEdit) -> _Region:
+    new = edit.new_content.replace("\r\n", "\n")
+    expected = edit.expected.replace("\r\n", "\n") if edit.expected is not None else None
+    if edit.start_line is None:
+        if not expected:
+            return _Region(0, len(file.text), new, is_lines=False)
+        start = _find_once(path, file, expected, None)
+        if start is None and expected.endswith("\n") and file.text.endswith(expected[:-1]):
+            # The file's last line has no ending, the expected one has.
+            start = _find_once(path, file, expected[:-1], None)
+            expected, new = expected[:-1], new.removesuffix("\n")
+        if start is None:
+            raise _not_found(path, file, expected, None)
+        return _Region(start, start + len(expected), new, is_lines=False)
+    asked = (edit.start_line, edit.end_line if edit.end_line is not None else edit.start_line)
+    first, last = asked
+    is_inside = 1 <= first <= len(file.lines) + 1 and first - 1 <= last <= len(file.lines)
+    if is_inside and (expected is None or _are_lines(file, first, last, expected)):
+        return _lines_region(file, first, last, new, asked, None)
+    if not expected:
+        raise CodePlaneError(
+            "OUT_OF_RANGE",
+            f"{path} has {len(file.lines)} lines; {first}-{last} are not among them.",
+            details={"path": path.text, "line_count": len(file.lines), "start_line": first, "end_line": last},
+        )
+    return _anchored(path, file, expected, new, asked)
+
+
+def _anchored(path: RepoPath, file: SourceFile, expected: str, new: str, asked: tuple[int, int]) -> _Region:
+    """Return the only place where the expected text stands, whatever lines were asked for."""
+    start = _find_once(path, file, expected, asked)
+    bare = expected.removesuffix("\n")
+    if start is None and bare != expected and bare:
+        start, expected, new = _find_once(path, file, bare, asked), bare, new.removesuffix("\n")
+    if start is None:
+        raise _not_found(path, file, expected, asked)
+    first, last = file.line_at(start), file.line_at(max(start, start + len(expected) - 1))
+    corrected = (first, last) if (first, last) != asked else None
+    if _are_lines(file, first, last, expected):
+        return _lines_region(file, first, last, new, asked, corrected)
+    return _Region(start, start + len(expected), new, is_lines=False, asked=asked, corrected=corrected)
+
+
+def _lines_region(
+    file: SourceFile, first: int, last: int, new: str, asked: tuple[int, int], corrected: tuple[int, int] | None
+) -> _Region:
+    start, end = file.starts[first - 1], file.starts[last] if last >= first else file.starts[first - 1]
+    if new and not new.endswith("\n"):
+        new += "\n"
+    ends_file = last == len(file.lines) or first > len(file.lines)
+    if ends_file and file.endings and not file.endings[-1]:
+        # The file does not end with an ending, and goes on not to.
+        new = new.removesuffix("\n")
+        if first > len(file.lines):
+            new = f"\n{new}"
+        elif not new and start:
+            start -= 1
+    return _Region(start, end, new, True, asked, corrected)
+
+
+def _are_lines(file: SourceFile, first: int, last: int, text: str) -> bool:
+    return "\n".join(file.lines[first - 1 : last]) == text.removesuffix("\n")
+
+
+def _find_once(path: RepoPath, file: SourceFile, wanted: str, asked: tuple[int, int] | None) -> int | None:
+    """Return the only place of a text, None when there is none."""
+    places: list[int] = []
+    place = file.text.find(wanted)
+    while place >= 0 and len(places) <= _MAX_CANDIDATES:
+        places.append(place)
+        place = file.text.find(wanted, place + 1)
+    if len(places) > 1:
+        candidates = [_shown(file, file.line_at(one), wanted.count("\n") + 1) for one in places[:_MAX_CANDIDATES]]
+        lines = ", ".join(str(one["start_line"]) for one in candidates)
+        more = " and more" if len(places) > _MAX_CANDIDATES else ""
+        raise CodePlaneError(
+            "CONTENT_AMBIGUOUS",
+            f"The expected text stands in {path} more than once: at lines {lines}{more}.",
+            hint="Give start_line and end_line of the one you mean, or more of the text around it.",
+            details={"path": path.text, "candidates": candidates, "asked": list(asked) if asked else None},
+        )
+    return places[0] if places else None
+
+
+def _not_found(path: RepoPath, file: SourceFile, expected: str, asked: tuple[int, int] | None) -> CodePlaneError:
+    """Return the refusal of an edit whose expected text is nowhere, with what stands where it may be meant."""
+    candidates: list[dict[str, Any]] = []
+    n_lines = expected.count("\n") + (not expected.endswith("\n"))
+    if asked is not None and 1 <= asked[0] <= len(file.lines):
+        candidates.append(_shown(file, asked[0], max(n_lines, asked[1] - asked[0] + 1)))
+    first = next((number for number, line in enumerate(expected.split("\n")) if line.strip()), 0)
+    wanted = expected.split("\n")[first].strip()
+    near = _near_lines(file, wanted) if wanted else []
+    known = {one["start_line"] for one in candidates}
+    for line in near:
+        start = max(1, line - first)
+        if start not in known and len(candidates) < _MAX_CANDIDATES:
+            candidates.append(_shown(file, start, n_lines))
+    shown = "; ".join(
+        f"line {one['start_line']}: {one['text'].splitlines()[0].strip()[:60]}" for one in candidates if one["text"]
+    )
+    return CodePlaneError(
+        "CONTENT_NOT_FOUND",
+        f"The expected text does not stand in {path}" + (f"; nearest: {shown}" if shown else "") + ".",
+        hint="Use the current text of a candidate as expected_content.",
+        details={"path": path.text, "candidates": candidates, "line_count": len(file.lines)},
+    )
+
+
+def _near_lines(file: SourceFile, wanted: str) -> list[int]:
+    """Return the lines that are most like one, the most alike first."""
+    if len(file.lines) > _MAX_COMPARED_LINES:
+        return [number for number, line in enumerate(file.lines, start=1) if wanted in line][:_MAX_CANDIDATES]
+    scored = []
+    matcher = difflib.SequenceMatcher(None, "", wanted, autojunk=False)
+    for number, line in enumerate(file.lines, start=1):
+        matcher.set_seq1(line.strip()[:_SHOWN_CHARACTERS])
+        if matcher.real_quick_ratio() < _LIKENESS or matcher.quick_ratio() < _LIKENESS:
+            continue
+        ratio = matcher.ratio()
+        if ratio >= _LIKENESS:
+            scored.append((-ratio, number))
+    return [number for _, number in sorted(scored)[:_MAX_CANDIDATES]]
+
+
+def _shown(file: SourceFile, first: int, n_lines: int) -> dict[str, Any]:
+    last = min(len(file.lines), first + min(n_lines, _SHOWN_LINES) - 1)
+    text = "\n".join(line[:_SHOWN_CHARACTERS] for line in file.lines[first - 1 : last])
+    return {"start_line": first, "end_line": last, "text": text}
+
+
+def _put_together(file: SourceFile, regions: list[_Region]) -> PlannedText:
+    """Return the file with its regions replaced; everything outside of them keeps its bytes."""
+    pieces: list[str] = []
+    spans: list[AppliedSpan] = []
+    kept_from = n_lines_before = 0
+    for region in regions:
+        kept = file.raw[kept_from : file.raw_offset(region.start)]
+        written = _with_endings(file, region)
+        n_lines_before += kept.count("\n")
+        spans.append(_span(file, region, n_lines_before + 1))
+        n_lines_before += written.count("\n")
+        pieces += (kept, written)
+        kept_from = file.raw_offset(region.end)
+    pieces.append(file.raw[kept_from:])
+    insertions = deletions = 0
+    for group in _sharing_lines(file, regions):
+        added, removed = _counts(file, group)
+        insertions, deletions = insertions + added, deletions + removed
+    return PlannedText(file.encode("".join(pieces)), tuple(spans), insertions, deletions, file.line_ending)
+
+
+def _with_endings(file: SourceFile, region: _Region) -> str:
+    """Return what replaces a region, with endings like those it replaces: a line that stays keeps its own."""
+    if "\n" not in region.replacement:
+        return region.replacement
+    first, last = file.line_at(region.start), file.line_at(region.end)
+    # The lines whose endings lie inside of the region.
+    old_endings = [
+        ending
+        for number, ending in enumerate(file.endings[first - 1 : last], start=first)
+        if ending and region.start <= file.starts[number] - 1 < region.end
+    ]
+    old_lines = file.text[region.start : region.end].split("\n")[: len(old_endings)]
+    new_lines = region.replacement.split("\n")
+    endings = endings_for(old_lines, old_endings, new_lines[:-1], _usual_near(file, first))
+    return "".join(map(add, new_lines[:-1], endings)) + new_lines[-1]
+
+
+def _usual_near(file: SourceFile, line: int) -> str:
+    """Return the ending of the line before a place, of its own, or of most."""
+    for number in (line - 2, line - 1):
+        if 0 <= number < len(file.endings) and file.endings[number]:
+            return file.endings[number]
+    return max(("\n", "\r\n"), key=file.endings.count)
+
+
+def _sharing_lines(file: SourceFile, regions: list[_Region]) -> list[list[_Region]]:
+    """Return the regions in groups that touch the same lines, so that a line is counted once."""
+    groups: list[list[_Region]] = []
+    end = 0
+    for region in regions:
+        if groups and file.line_at(region.start) <= end:
+            groups[-1].append(region)
+        else:
+            groups.append([region])
+        end = file.line_at(region.end)
+    return groups
+
+
+def _span(file: SourceFile, region: _Region, start_line: int) -> AppliedSpan:
+    n_lines = region.replacement.removesuffix("\n").count("\n") + 1 if region.replacement else 0
+    return AppliedSpan(
+        _position(file, region.start),
+        _position(file, region.end),
+        (start_line, max(start_line, start_line + n_lines - 1)),
+        region.replacement,
+        region.asked,
+        region.corrected,
+    )
+
+
+def _position(file: SourceFile, offset: int) -> Position:
+    if not file.lines:
+        return Position(1, 0)
+    if offset == file.starts[-1] and file.endings[-1]:
+        return Position(len(file.lines) + 1, 0)
+    line = file.line_at(offset)
+    return Position(line, offset - file.starts[line - 1])
+
+
+def _counts(file: SourceFile, group: list[_Region]) -> tuple[int, int]:
+    """Return how many lines came and went, as a diff counts them."""
+    start = file.starts[file.line_at(group[0].start) - 1] if file.lines else 0
+    end = file.starts[file.line_at(group[-1].end)] if file.lines else 0
+    old = new = file.text[start:end]
+    for region in reversed(group):
+        new = new[: region.start - start] + region.replacement + new[region.end - start :]
+    before, after = _LINE.findall(old), _LINE.findall(new)
+    first = 0
+    while first < min(len(before), len(after)) and before[first] == after[first]:
+        first += 1
+    before, after = before[first:], after[first:]
+    while before and after and before[-1] == after[-1]:
+        before.pop()
+        after.pop()
+    if not before or not after:
+        return len(after), len(before)
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    same = sum(size for _, _, size in matcher.get_matching_blocks())
+    return len(after) - same, len(before) - same
+
+
+def _n_lines(text: str) -> int:
+    return text.count("\n") + (bool(text) and not text.endswith("\n"))

@@ -1,0 +1,28 @@
+"""What no agent may change through any tool: CodePlane's and git's own files, and what decides over agents."""
+
+import re
+from typing import Final
+
+from codeplane.core.paths import RepoPath
+
+# Compared without case, because on some file systems `.GIT` is `.git`.
+_PROTECTED: Final = re.compile(
+    r"(?:^|/)\.git(?:/|$)"
+    r"|^\.(?:codeplane|orchestration)(?:/|$)"
+    r"|(?:^|/)\.(?:cplignore|intentignore)$"
+    r"|(?:^|/)\.mcp\.json$"
+    r"|^\.claude/(?:settings[^/]*\.json|hooks(?:/|$))"
+    r"|^\.codex(?:/|$)"
+    r"|^\.cursor/(?:mcp\.json|hooks\.json|hooks(?:/|$))"
+    r"|^\.gemini/settings\.json$"
+    r"|^\.github/(?:copilot/|hooks(?:/|$))"
+    r"|^\.vscode/mcp\.json$"
+    r"|^opencode\.jsonc?$"
+    r"|(?:^|/)\.cpl-staged-",
+    re.IGNORECASE,
+)
+
+
+def is_protected(path: RepoPath) -> bool:
+    """Tell whether a path belongs to CodePlane, git or an agent's configuration."""
+    return _PROTECTED.search(path.text) is not None

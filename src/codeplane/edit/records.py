@@ -1,0 +1,224 @@
+"""What a batch of changes found and left, in one file per batch: its journal while it runs, its undo afterwards.
+
+The state of a batch is the ending of its file's name, so that one renaming changes it: `staging` (nothing is in place
+yet), `pending` (everything is staged and has to be put in place), `aborting` (what was put in place has to be taken
+back), `done`. The bytes are a head in JSON, the compressed contents it points into, and a digest over all of it.
+"""
+
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import STAGED_PREFIX, RepoPath
+from codeplane.edit.images import FileImage
+
+_MAGIC: Final = b"codeplane record 1\n"
+_LENGTH_BYTES: Final = 8
+_DIGEST_BYTES: Final = 32
+_LEVEL: Final = 1
+
+
+class State(Enum):
+    """How far a batch has come."""
+
+    STAGING = "staging"
+    PENDING = "pending"
+    ABORTING = "aborting"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file before and after; None stands for no file. The path is a real one, without symlinks on the way."""
+
+    path: RepoPath
+    before: FileImage | None
+    after: FileImage | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One batch: its changes, the directories it makes, and the batches that it takes back."""
+
+    batch_id: str
+    worktree: str
+    changes: tuple[Change, ...]
+    directories: tuple[RepoPath, ...] = ()
+    undoes: tuple[str, ...] = ()
+
+    def staged_name(self, number: int) -> str:
+        """Return the name under which the file of a change is staged, beside the file itself."""
+        return f"{STAGED_PREFIX}{self.batch_id}-{number}"
+
+
+class RecordStore:
+    """The records of one repository.
+
+    Invariant: a record is complete from the moment its name can be seen; a batch has one record.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def write(self, record: Record, state: State) -> None:
+        """Keep a new record, durable when this returns."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        unseen = self.directory / f"{record.batch_id}.new"
+        descriptor = os.open(unseen, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(encode(record))
+            file.flush()
+            os.fsync(descriptor)
+        unseen.rename(self._path(record.batch_id, state))
+        self._sync()
+
+    def move(self, batch_id: str, old: State, new: State) -> None:
+        """Change the state of a batch, durable when this returns."""
+        self._path(batch_id, old).rename(self._path(batch_id, new))
+        self._sync()
+
+    def finish(self, batch_id: str) -> None:
+        """Let a pending batch be done; if that is lost, recovery finds nothing left to do."""
+        self._path(batch_id, State.PENDING).rename(self._path(batch_id, State.DONE))
+
+    def drop(self, batch_id: str, state: State) -> None:
+        """Forget a batch."""
+        self._path(batch_id, state).unlink(missing_ok=True)
+
+    def find(self, batch_id: str) -> tuple[Record, State] | None:
+        """Return a batch and its state, None when there is no such.
+
+        Raises:
+            CodePlaneError: STORE_CORRUPT when its record cannot be read.
+        """
+        for state in State:
+            try:
+                data = self._path(batch_id, state).read_bytes()
+            except FileNotFoundError:
+                continue
+            return decode(data, batch_id), state
+        return None
+
+    def unfinished(self) -> Iterator[tuple[str, State]]:
+        """Yield the batches that are not done."""
+        if not self.directory.is_dir():
+            return
+        for path in sorted(self.directory.iterdir()):
+            if path.suffix[1:] in _UNFINISHED:
+                yield path.stem, State(path.suffix[1:])
+
+    def size_bytes(self) -> int:
+        """Return how much of the disk the records take."""
+        return sum(size for _, size, _ in self._done())
+
+    def trim(self, most_bytes: int) -> int:
+        """Remove the oldest finished records until the rest takes no more than that; return how many went."""
+        found = sorted(self._done(), reverse=True)
+        total = removed = 0
+        for _, size, path in found:
+            total += size
+            if total > most_bytes:
+                path.unlink(missing_ok=True)
+                removed += 1
+        return removed
+
+    def _done(self) -> Iterator[tuple[int, int, Path]]:
+        if not self.directory.is_dir():
+            return
+        for path in self.directory.iterdir():
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                continue
+            if path.suffix == f".{State.DONE.value}":
+                yield status.st_mtime_ns, status.st_size, path
+
+    def _path(self, batch_id: str, state: State) -> Path:
+        return self.directory / f"{batch_id}.{state.value}"
+
+    def _sync(self) -> None:
+        descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+_UNFINISHED: Final = frozenset({State.STAGING.value, State.PENDING.value, State.ABORTING.value})
+
+
+def encode(record: Record) -> bytes:
+    """Return a record as bytes."""
+    contents: list[bytes] = []
+    places: dict[str, tuple[int, int]] = {}
+
+    def described(image: FileImage | None) -> dict[str, Any] | None:
+        if image is None:
+            return None
+        if image.sha256 not in places:
+            packed = zlib.compress(image.data, _LEVEL)
+            places[image.sha256] = (sum(map(len, contents)), len(packed))
+            contents.append(packed)
+        return {
+            "sha256": image.sha256,
+            "at": places[image.sha256],
+            "mode": image.mode,
+            "is_link": image.is_link,
+            "owner": image.owner,
+            "attributes": [[name, value.hex()] for name, value in image.attributes],
+        }
+
+    head = {
+        "worktree": record.worktree,
+        "undoes": record.undoes,
+        "directories": [path.text for path in record.directories],
+        "changes": [
+            {"path": one.path.text, "before": described(one.before), "after": described(one.after)}
+            for one in record.changes
+        ],
+    }
+    text = json.dumps(head, sort_keys=True).encode()
+    data = b"".join([_MAGIC, len(text).to_bytes(_LENGTH_BYTES), text, *contents])
+    return data + hashlib.sha256(data).digest()
+
+
+def decode(data: bytes, batch_id: str) -> Record:
+    """Return a record from its bytes.
+
+    Raises:
+        CodePlaneError: STORE_CORRUPT when they are none.
+    """
+    body, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
+    if not body.startswith(_MAGIC) or hashlib.sha256(body).digest() != digest:
+        raise CodePlaneError("STORE_CORRUPT", f"The record of {batch_id} is damaged.")
+    start = len(_MAGIC) + _LENGTH_BYTES
+    end = start + int.from_bytes(body[len(_MAGIC) : start])
+    head = json.loads(body[start:end])
+    contents = memoryview(body)[end:]
+
+    def image(found: dict[str, Any] | None) -> FileImage | None:
+        if found is None:
+            return None
+        offset, length = found["at"]
+        return FileImage(
+            data=zlib.decompress(contents[offset : offset + length]),
+            mode=found["mode"],
+            is_link=found["is_link"],
+            owner=tuple(found["owner"]) if found["owner"] is not None else None,
+            attributes=tuple((name, bytes.fromhex(value)) for name, value in found["attributes"]),
+        )
+
+    return Record(
+        batch_id,
+        head["worktree"],
+        tuple(Change(RepoPath(one["path"]), image(one["before"]), image(one["after"])) for one in head["changes"]),
+        tuple(RepoPath(text) for text in head["directories"]),
+        tuple(head["undoes"]),
+    )

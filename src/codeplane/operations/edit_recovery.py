@@ -1,0 +1,23 @@
+"""What became of an edit that was interrupted: its record says which way to go."""
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.ledger.chain import LedgerRow
+from codeplane.operations.operation import Recovered
+from codeplane.workspace.workspace import Workspace
+
+
+def recover_edit(workspace: Workspace, begun: LedgerRow) -> Recovered:
+    """Complete or take back the batch of a call whose process is gone."""
+    recovery = workspace.editor.recover(begun.call_id or "")
+    if recovery is None or not recovery.is_applied:
+        error = CodePlaneError("CALL_INTERRUPTED")
+        return Recovered("failed", {"error": error.code, "message": error.message})
+    found = workspace.editor.records.find(begun.call_id or "")
+    after = {
+        change.path.text: change.after.sha256 if change.after is not None else None
+        for change in (found[0].changes if found is not None else ())
+    }
+    body: dict[str, object] = {"after": after, "changed_paths": sorted(after)}
+    if recovery.conflicts:
+        body["conflicts"] = list(recovery.conflicts)
+    return Recovered("finished", body)

@@ -1,0 +1,86 @@
+"""What an edit touched, told from the bytes before and after: symbols, and places that no longer parse."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from codeplane.index.facts.encoded import MAX_SOURCE_BYTES
+from codeplane.languages.catalog import dialect_of, load_language
+from codeplane.languages.facts import DefinitionKind, FileFacts
+
+_WITHOUT_LOCALS = frozenset(DefinitionKind) - {DefinitionKind.PARAMETER}
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The paths of definitions in changed lines, and the lines of new syntax errors."""
+
+    symbols: tuple[str, ...] = ()
+    error_lines: tuple[int, ...] = ()
+
+
+def touched_by(
+    path: str,
+    before: bytes | None,
+    after: bytes | None,
+    old_lines: Sequence[tuple[int, int]],
+    new_lines: Sequence[tuple[int, int]],
+) -> Touched:
+    """Return what changed between two texts of a file; lines are those of the edits, before and after."""
+    language = load_language(dialect_of(path))
+    if language is None or len(before or b"") + len(after or b"") > MAX_SOURCE_BYTES:
+        return Touched()
+    old = language.extract(before) if before is not None else None
+    new = language.extract(after) if after is not None else None
+    names = dict.fromkeys(
+        [
+            *(_named(old, before, old_lines) if old is not None and before is not None else ()),
+            *(_named(new, after, new_lines) if new is not None and after is not None else ()),
+        ]
+    )
+    errors: tuple[int, ...] = ()
+    if new is not None and after is not None and new.n_errors > (old.n_errors if old is not None else 0):
+        known = (
+            {_line_text(before, start) for start in old.error_starts}
+            if old is not None and before is not None
+            else set()
+        )
+        lines = {
+            after.count(b"\n", 0, start) + 1 for start in new.error_starts if _line_text(after, start) not in known
+        }
+        errors = tuple(sorted(lines)) or tuple(sorted(after.count(b"\n", 0, one) + 1 for one in new.error_starts))[:1]
+    return Touched(tuple(names), errors)
+
+
+def _named(facts: FileFacts, source: bytes, lines: Sequence[tuple[int, int]]) -> list[str]:
+    """Return the innermost definitions that others can name around changed lines, and those inside of them."""
+    starts = [0]
+    for line in source.split(b"\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    outer = {0, *(one.body_scope for one in facts.definitions if one.kind in _HOLDERS)}
+    found: dict[str, None] = {}
+    for first, last in lines:
+        begin, end = starts[min(first, len(starts)) - 1], starts[min(max(first, last), len(starts) - 1)]
+        visible = [one for one in facts.definitions if one.scope in outer and one.kind in _WITHOUT_LOCALS]
+        inside = [one for one in visible if begin <= one.name_start < end]
+        around = [one for one in visible if one.start <= begin and end <= one.end + 1 and one not in inside]
+        if around:
+            found[min(around, key=lambda one: one.end - one.start).lexical_path] = None
+        found |= dict.fromkeys(one.lexical_path for one in inside)
+    return list(found)
+
+
+_HOLDERS = frozenset(
+    {
+        DefinitionKind.MODULE,
+        DefinitionKind.CLASS,
+        DefinitionKind.INTERFACE,
+        DefinitionKind.ENUM,
+        DefinitionKind.STRUCT,
+        DefinitionKind.TRAIT,
+    }
+)
+
+
+def _line_text(source: bytes, offset: int) -> bytes:
+    end = source.find(b"\n", offset)
+    return source[source.rfind(b"\n", 0, offset) + 1 : end if end >= 0 else len(source)].strip()

@@ -1,0 +1,255 @@
+"""`undo`: take back what an operation, a task or a session changed; what was changed since is kept or in the way."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from codeplane.core.clock import iso_from_ms
+from codeplane.core.errors import CodePlaneError
+from codeplane.edit.records import Change, Record, State
+from codeplane.edit.undo import UndoConflict, UndoPlan, plan_undo
+from codeplane.ledger.chain import LedgerRow, RowFilter
+from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.ledger.fingerprints import FileChange
+from codeplane.operations.edit_recovery import recover_edit
+from codeplane.operations.models import Request, Result
+from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.write_access import write_refused
+from codeplane.workspace.workspace import Workspace
+
+NAME = "undo"
+_LOOK_BACK = 2_000
+_SHOWN = 10
+
+
+class UndoRequest(Request):
+    """What to take back; without any target the last operations are listed."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "operation": ("operation_id", "mutation_id", "call_id", "op_id", "id"),
+        "task": ("task_id",),
+        "session": ("session_label",),
+    }
+    operation: str | None = Field(None, description="The mutation_id that the change answered with.")
+    task: str | None = Field(None, description="Everything a task changed.")
+    session: str | None = Field(None, description="Everything a session changed, by its label.")
+    dry_run: bool = Field(False, description="Only show what would be restored.")
+
+    @model_validator(mode="after")
+    def _one_target(self) -> "UndoRequest":
+        if sum(one is not None for one in (self.operation, self.task, self.session)) > 1:
+            raise ValueError("give one of operation, task and session")
+        return self
+
+
+class UndoneFile(Result):
+    """What became of one file."""
+
+    path: str
+    action: Literal["restored", "removed", "recreated", "merged"]
+    file_sha256: str | None = None
+
+
+class UndoableOperation(Result):
+    """An operation that can be taken back."""
+
+    operation: str
+    name: str
+    session: str
+    task: str | None
+    time: str
+    files: list[str]
+
+
+class UndoResult(Result):
+    """What was taken back, or what could be."""
+
+    applied: bool
+    dry_run: bool
+    mutation_id: str | None = None
+    undone: list[str] = Field(default_factory=list)
+    files: list[UndoneFile] = Field(default_factory=list)
+    candidates: list[UndoableOperation] = Field(default_factory=list)
+    summary: str
+    display_to_user: str | None = None
+
+
+def _effects(workspace: Workspace, request: UndoRequest) -> Effects:
+    if not _has_target(request):
+        return Effects()
+    plan = plan_undo(workspace.editor, _records(workspace, request))
+    paths = tuple(change.path for change in plan.changes)
+    return Effects(reads=paths) if request.dry_run else Effects(writes=paths, destructive=True)
+
+
+def _has_target(request: UndoRequest) -> bool:
+    return any(one is not None for one in (request.operation, request.task, request.session))
+
+
+def _handle(context: CallContext, request: UndoRequest) -> UndoResult:
+    workspace = context.workspace
+    if not _has_target(request):
+        candidates = [_undoable(row, record) for row, record in _finished(workspace, RowFilter(limit=_LOOK_BACK))]
+        shown = candidates[:_SHOWN]
+        summary = "Nothing can be undone." if not shown else "These can be undone; give the operation you mean."
+        return UndoResult(applied=False, dry_run=True, candidates=shown, summary=summary)
+    records = _records(workspace, request)
+    plan = plan_undo(workspace.editor, records)
+    if plan.conflicts:
+        raise _conflict(plan.conflicts)
+    undone = tuple(record.batch_id for record in records)
+    if request.dry_run:
+        return _result(plan, undone, None)
+    context.check_cancelled()
+    try:
+        workspace.editor.apply(context.call_id, plan.changes, undone)
+    except OSError as error:
+        raise write_refused(error) from error
+    context.changes.extend(_file_change(change) for change in plan.changes)
+    workspace.refresh_index()
+    context.is_reconciled = True
+    return _result(plan, undone, context.call_id)
+
+
+def _records(workspace: Workspace, request: UndoRequest) -> list[Record]:
+    """Return the batches to take back, the newest first.
+
+    Raises:
+        CodePlaneError: NOTHING_TO_UNDO.
+    """
+    if request.operation is not None:
+        wanted = RowFilter(call_id=request.operation, limit=10)
+    else:
+        wanted = RowFilter(task_id=request.task, session=request.session, limit=_LOOK_BACK)
+    found = [record for _, record in _finished(workspace, wanted)]
+    if found:
+        return found
+    what = request.operation or request.task or request.session
+    kept = workspace.editor.records.find(request.operation) if request.operation is not None else None
+    reason = "it was undone already" if kept is not None else "it changed no file, or its record is not kept any more"
+    raise CodePlaneError("NOTHING_TO_UNDO", f"`{what}` cannot be undone: {reason}.", details={"target": what})
+
+
+def _finished(workspace: Workspace, wanted: RowFilter) -> list[tuple[LedgerRow, Record]]:
+    """Return the finished operations of this tree whose changes stand, with their records, the newest first."""
+    worktree = workspace.repository.worktree_id
+    gone = _undone(workspace)
+    found = []
+    for row in workspace.chain.rows(wanted):
+        if row.kind != "finished" or row.call_id is None or row.worktree != worktree or row.call_id in gone:
+            continue
+        kept = workspace.editor.records.find(row.call_id)
+        if kept is not None and kept[1] is State.DONE and kept[0].changes:
+            found.append((row, kept[0]))
+    return found
+
+
+def _undone(workspace: Workspace) -> set[str]:
+    """Return the operations that were taken back and not brought back again since."""
+    gone: set[str] = set()
+    rows = workspace.chain.rows(RowFilter(kinds=("finished",), operation=NAME, limit=_LOOK_BACK))
+    # The newest first: an undo that was itself undone takes nothing back any more.
+    for row in rows:
+        kept = workspace.editor.records.find(row.call_id or "")
+        if kept is not None and row.call_id not in gone:
+            gone.update(kept[0].undoes)
+    return gone
+
+
+def _conflict(conflicts: Sequence[UndoConflict]) -> CodePlaneError:
+    details: list[dict[str, Any]] = [
+        {
+            "path": one.path.text,
+            "reason": one.reason,
+            "lines": [
+                {"start_line": part.start_line, "end_line": part.end_line, "now": part.ours, "undone": part.theirs}
+                for part in one.lines[:5]
+            ],
+        }
+        for one in conflicts
+    ]
+    named = "; ".join(f"{one.path}: {one.reason}" for one in conflicts[:3])
+    return CodePlaneError("UNDO_CONFLICT", f"Nothing was undone. {named}.", details={"conflicts": details})
+
+
+def _file_change(change: Change) -> FileChange:
+    before, after = change.before, change.after
+    counts = [one.data.count(b"\n") if one is not None else 0 for one in (before, after)]
+    return FileChange(
+        path=change.path.text,
+        old_hash=before.sha256 if before is not None else None,
+        new_hash=after.sha256 if after is not None else None,
+        insertions=max(0, counts[1] - counts[0]),
+        deletions=max(0, counts[0] - counts[1]),
+    )
+
+
+def _undoable(row: LedgerRow, record: Record) -> UndoableOperation:
+    return UndoableOperation(
+        operation=row.call_id or "",
+        name=row.operation or "",
+        session=row.session,
+        task=row.task_id,
+        time=iso_from_ms(row.ts_ms),
+        files=[change.path.text for change in record.changes[:_SHOWN]],
+    )
+
+
+def _result(plan: UndoPlan, undone: tuple[str, ...], mutation_id: str | None) -> UndoResult:
+    files = []
+    for change in plan.changes:
+        action: Literal["restored", "removed", "recreated", "merged"] = "restored"
+        if change.after is None:
+            action = "removed"
+        elif change.before is None:
+            action = "recreated"
+        elif change.path in plan.merged:
+            action = "merged"
+        sha256 = change.after.sha256 if change.after is not None else None
+        files.append(UndoneFile(path=change.path.text, action=action, file_sha256=sha256))
+    verb = "taken back" if mutation_id is not None else "would be taken back"
+    n_operations = f"{len(undone)} operation{'s' * (len(undone) != 1)}"
+    summary = f"{n_operations} {verb}: {len(files)} file{'s' * (len(files) != 1)}"
+    return UndoResult(
+        applied=mutation_id is not None,
+        dry_run=mutation_id is None,
+        mutation_id=mutation_id,
+        undone=list(undone),
+        files=files,
+        summary=summary,
+        display_to_user=f"{summary}: {', '.join(one.path for one in files[:5])}",
+    )
+
+
+def _render(result: UndoResult) -> str:
+    lines = [result.summary]
+    lines.extend(
+        f" {one.path} {one.action}" + (f"; sha256={one.file_sha256}" if one.file_sha256 else "") for one in result.files
+    )
+    lines.extend(
+        f" {one.operation} {one.name} {one.time} {one.session}: {', '.join(one.files)}" for one in result.candidates
+    )
+    return "\n".join(lines)
+
+
+UNDO = Operation(
+    name=NAME,
+    family="edits",
+    summary="Take back what an operation, a task or a session changed in files; an undo can be undone.",
+    request_type=UndoRequest,
+    result_type=UndoResult,
+    effect=EffectClass.WRITE,
+    effects=_effects,
+    handler=_handle,
+    render=_render,
+    when_to_use=("A change was wrong.", "You want to see what could be taken back: call it without arguments."),
+    when_not_to_use=("You want to change a few lines: use write_source.",),
+    examples=(
+        Example("One operation, by the mutation_id of its answer", {"operation": "req_x9y8z7"}),
+        Example("See what a session's undo would do", {"session": "s-1", "dry_run": True}),
+    ),
+    profiles=frozenset({"core"}),
+    recover=recover_edit,
+    is_dry_run=lambda request: request.dry_run or not _has_target(request),
+)

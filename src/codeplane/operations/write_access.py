@@ -1,0 +1,95 @@
+"""May this file be written: the one check before every change of the working tree."""
+
+import errno
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath, repo_path_of
+from codeplane.edit.protection import is_protected
+from codeplane.git.ignored import ignored_paths
+from codeplane.index.ignore_rules import RuleKind
+from codeplane.index.source_text import locate
+from codeplane.workspace.workspace import Workspace
+
+_REFUSALS = {
+    errno.ENOSPC: "DISK_FULL",
+    errno.EDQUOT: "DISK_FULL",
+    errno.EACCES: "PERMISSION_DENIED",
+    errno.EPERM: "PERMISSION_DENIED",
+    errno.EROFS: "PERMISSION_DENIED",
+    errno.ENOTDIR: "NOT_A_DIRECTORY",
+    errno.ELOOP: "NOT_A_DIRECTORY",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WritablePath:
+    """A path as it was asked for, and the real file behind it."""
+
+    asked: RepoPath
+    real: RepoPath
+
+
+def writable(workspace: Workspace, text: str, *, follow: bool) -> WritablePath:
+    """Return where a change goes; with `follow` a symlink inside the tree stands for its target.
+
+    Raises:
+        CodePlaneError: PROTECTED_PATH, SECRET_FILE, FILE_IGNORED, and what is no path in this tree.
+    """
+    asked = RepoPath.parse(text)
+    if asked == RepoPath.ROOT:
+        raise CodePlaneError("NOT_A_FILE", "The repository's root is no file.", details={"path": text})
+    root = workspace.root
+    directory = repo_path_of(root, locate(root, asked.parent))
+    real = repo_path_of(root, locate(root, asked)) if follow else directory.joined(asked.name)
+    for path in {asked, real}:
+        if is_protected(path):
+            raise CodePlaneError(
+                "PROTECTED_PATH",
+                f"{path} belongs to CodePlane, git or an agent's configuration and is not changed by tools.",
+                details={"path": asked.text},
+            )
+        rule = workspace.ignore_rules().block(path, is_directory=False)
+        if rule is not None:
+            code = "SECRET_FILE" if rule.kind is RuleKind.SECRET else "FILE_IGNORED"
+            message = f"{path} is kept out by the rule `{rule.line}` ({rule.source})."
+            raise CodePlaneError(code, message, details={"path": asked.text, "rule": rule.line, "source": rule.source})
+    return WritablePath(asked, real)
+
+
+def check_not_ignored(workspace: Workspace, paths: Iterable[RepoPath], *, allow_ignored: bool) -> None:
+    """Refuse what git ignores unless that is meant.
+
+    Raises:
+        CodePlaneError: FILE_IGNORED.
+    """
+    if allow_ignored:
+        return
+    tracked = workspace.tracked().files
+    unknown = [path.text for path in paths if path.text not in tracked]
+    ignored = sorted(ignored_paths(workspace.root, unknown))
+    if ignored:
+        raise CodePlaneError(
+            "FILE_IGNORED",
+            f"git ignores {', '.join(ignored[:5])}: such a change appears in no diff.",
+            hint="Send `allow_ignored: true` if that is meant.",
+            details={"paths": ignored},
+        )
+
+
+def write_refused(error: OSError) -> CodePlaneError:
+    """Return what the system's refusal of a write means."""
+    code = _REFUSALS.get(error.errno or 0, "FILE_WRITE_FAILED")
+    where = f" ({error.filename})" if isinstance(error.filename, str) and not error.filename.startswith("/") else ""
+    return CodePlaneError(code, f"Nothing was changed: {error.strerror or error}{where}.")
+
+
+def has_name_of_other_case(workspace: Workspace, path: RepoPath) -> str | None:
+    """Return a neighbour whose name differs from a path's in case only."""
+    try:
+        names = os.listdir(workspace.root / path.parent.text)  # noqa: PTH208 - names are wanted
+    except OSError:
+        return None
+    return next((name for name in sorted(names) if name != path.name and name.casefold() == path.name.casefold()), None)

@@ -1,0 +1,562 @@
+"""`write_source`: create, change and delete files, all of a call or nothing, and say everything that came of it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from codeplane.core.clock import iso_from_ms
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
+from codeplane.edit.images import FileImage
+from codeplane.edit.planning import AppliedSpan, PlannedText, SpanEdit, plan_update, plan_whole
+from codeplane.edit.records import Change
+from codeplane.edit.texts import read_text
+from codeplane.index.impact import HIGH, affected_tests
+from codeplane.ledger.chain import RowFilter
+from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.ledger.fingerprints import FileChange
+from codeplane.operations.edit_recovery import recover_edit
+from codeplane.operations.edited_symbols import Touched, touched_by
+from codeplane.operations.file_access import with_near_paths
+from codeplane.operations.models import PATH_ALIASES, Lenient, ListOfOne, PathText, Request, Result
+from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.write_access import (
+    WritablePath,
+    check_not_ignored,
+    has_name_of_other_case,
+    writable,
+    write_refused,
+)
+from codeplane.workspace.workspace import Workspace
+
+NAME = "write_source"
+_MAX_CONTENT = 20_000_000
+_SHOWN_TEXT = 2_000
+_SHOWN_TESTS = 10
+_MAX_TESTS = 100
+_SHOWN_SYMBOLS = 20
+_CONTEXT_LINES = 3
+_RETRIES = 5
+_LOOK_BACK = 500
+_UNFIT = re.compile("[\0\ud800-\udfff]")
+_DONE: dict[str, Literal["created", "updated", "deleted"]] = {
+    "create": "created",
+    "update": "updated",
+    "delete": "deleted",
+}
+
+
+class SourceEdit(Lenient):
+    """One change of one file."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "path": PATH_ALIASES,
+        "action": ("operation", "type", "kind"),
+        "content": ("text", "file_text"),
+        "new_content": ("new_text", "new_string", "new_str", "replacement", "replace"),
+        "expected_content": ("old_content", "old_text", "old_string", "old_str", "expected"),
+        "start_line": ("start", "from_line"),
+        "end_line": ("end", "to_line"),
+        "expected_file_sha256": ("file_sha256", "sha256", "expected_hash"),
+    }
+    path: PathText
+    action: Literal["create", "update", "delete"] = "update"
+    content: str | None = Field(None, max_length=_MAX_CONTENT, description="The whole file, for create.")
+    new_content: str | None = Field(None, max_length=_MAX_CONTENT, description="Replaces the span or expected text.")
+    expected_content: str | None = Field(
+        None, max_length=_MAX_CONTENT, description="The text that is there now; alone enough when it is unique."
+    )
+    start_line: int | None = Field(None, ge=1, description="Of the file before this call.")
+    end_line: int | None = Field(None, ge=0, description="Inclusive; start_line - 1 inserts.")
+    expected_file_sha256: str | None = Field(None, description="As read_source gave it.")
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> "SourceEdit":
+        for name in ("content", "new_content"):
+            found = _UNFIT.search(getattr(self, name) or "")
+            if found is not None:
+                raise ValueError(f"{name} holds {found.group()!a}, which is no text")
+        if self.action == "create" and self.content is None and self.new_content is None:
+            raise ValueError("create needs `content`")
+        if self.action == "create" and (self.start_line or self.expected_content):
+            raise ValueError("create takes the whole content; use update for a part of a file")
+        if self.action == "delete" and (self.content is not None or self.new_content is not None):
+            raise ValueError("delete takes no content")
+        if self.action == "update" and self.new_content is None and self.content is None:
+            raise ValueError("update needs `new_content`")
+        if self.end_line is not None and self.start_line is None:
+            raise ValueError("end_line needs start_line")
+        if self.start_line is not None and self.end_line is not None and self.end_line < self.start_line - 1:
+            raise ValueError(f"end_line {self.end_line} is before start_line {self.start_line}")
+        return self
+
+
+class WriteSourceRequest(Request):
+    """What to change."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"edits": ("edit", "changes", "files")}
+    edits: Annotated[list[SourceEdit], ListOfOne, Field(min_length=1, max_length=200)]
+    dry_run: bool = Field(False, description="Only say what would change.")
+    allow_ignored: bool = Field(False, description="Also files that git ignores.")
+    break_hardlink: bool = Field(False, description="Also files with several names; only this one changes.")
+
+
+class TextPosition(Result):
+    """A place in the file before the call: line from 1, character from 0."""
+
+    line: int
+    char: int
+
+
+class TextRange(Result):
+    """From a place up to another."""
+
+    start: TextPosition
+    end: TextPosition
+
+
+class AppliedEdit(Result):
+    """One change inside a file."""
+
+    range: TextRange
+    new_lines: tuple[int, int] = Field(description="Where the new text stands now.")
+    new_text: str = Field(description="Cut after 2,000 characters.")
+    semantic: bool = False
+    symbol: str | None = None
+
+
+class LineSpan(Result):
+    """First and last line."""
+
+    start_line: int
+    end_line: int
+
+
+class LineCorrection(Result):
+    """Lines that were given, and where the expected text really stood."""
+
+    original: LineSpan
+    corrected: LineSpan
+
+
+class ChangedFile(Result):
+    """What became of one file."""
+
+    path: str
+    action: Literal["created", "updated", "deleted"]
+    old_hash: str | None = None
+    new_hash: str | None = None
+    file_sha256: str | None = Field(None, description="For the next edit; none when deleted.")
+    insertions: int
+    deletions: int
+    line_ending: str
+    edits: list[AppliedEdit] = Field(default_factory=list)
+    line_corrections: list[LineCorrection] = Field(default_factory=list)
+    symbols: list[str] = Field(default_factory=list)
+    new_syntax_errors: list[int] = Field(default_factory=list, description="Lines that no longer parse.")
+    real_path: str | None = Field(None, description="Where a symlink leads that was edited at its target.")
+
+
+class AffectedTest(Result):
+    """A test file that the change may affect."""
+
+    path: str
+    confidence: str
+
+
+class RepositoryState(Result):
+    """Where the repository stands now."""
+
+    head: str | None
+    index_epoch: int | None
+
+
+class Delta(Result):
+    """Everything that changed."""
+
+    mutation_id: str
+    repo_fingerprint: str
+    files_changed: int
+    insertions: int
+    deletions: int
+    files: list[ChangedFile]
+    symbols_changed: list[str] = Field(default_factory=list)
+    tests_affected: list[AffectedTest] = Field(default_factory=list)
+    tests_confidence: str | None = Field(None, description="complete, or partial when tests may be missing.")
+
+
+class WriteSourceResult(Result):
+    """What was done, or would be."""
+
+    applied: bool
+    dry_run: bool
+    delta: Delta
+    repository: RepositoryState
+    summary: str
+    display_to_user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _FilePlan:
+    """What one file is to become."""
+
+    where: WritablePath
+    action: str
+    change: Change
+    text: PlannedText
+    has_hash: bool
+    touched: Touched = field(default_factory=Touched)
+
+
+def _effects(workspace: Workspace, request: WriteSourceRequest) -> Effects:
+    writes: dict[RepoPath, None] = {}
+    deletes: dict[RepoPath, None] = {}
+    for edit in request.edits:
+        where = writable(workspace, edit.path, follow=edit.action != "delete")
+        (deletes if edit.action == "delete" else writes)[where.real] = None
+    if request.dry_run:
+        return Effects(reads=(*writes, *deletes))
+    return Effects(writes=tuple(writes), deletes=tuple(deletes), destructive=bool(deletes))
+
+
+def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceResult:
+    workspace = context.workspace
+    for attempt in range(_RETRIES):
+        plans = [_planned(context, request, edits) for edits in _by_file(workspace, request)]
+        check_not_ignored(workspace, [one.where.real for one in plans], allow_ignored=request.allow_ignored)
+        plans = [replace(one, touched=_touched(one)) for one in plans]
+        if request.dry_run:
+            return _result(context, plans, is_applied=False)
+        context.check_cancelled()
+        try:
+            workspace.editor.apply(context.call_id, [one.change for one in plans if not _is_nothing(one.change)])
+        except CodePlaneError as error:
+            # Somebody wrote between the reading and the writing; edits that say what they expect are planned again.
+            if error.code != "STALE_FILE" or attempt == _RETRIES - 1 or any(one.has_hash for one in plans):
+                raise
+            continue
+        except OSError as error:
+            raise write_refused(error) from error
+        break
+    context.changes.extend(
+        FileChange(
+            path=one.where.real.text,
+            old_hash=one.change.before.sha256 if one.change.before is not None else None,
+            new_hash=one.change.after.sha256 if one.change.after is not None else None,
+            insertions=one.text.insertions,
+            deletions=one.text.deletions,
+            symbols=one.touched.symbols,
+        )
+        for one in plans
+    )
+    workspace.refresh_index()
+    context.is_reconciled = True
+    return _result(context, plans, is_applied=True)
+
+
+def _by_file(workspace: Workspace, request: WriteSourceRequest) -> list[tuple[WritablePath, list[SourceEdit]]]:
+    """Return the edits of each file together.
+
+    Raises:
+        CodePlaneError: EDITS_OVERLAP when a file is created or deleted and something else besides.
+    """
+    found: dict[RepoPath, tuple[WritablePath, list[SourceEdit]]] = {}
+    for edit in request.edits:
+        where = writable(workspace, edit.path, follow=edit.action != "delete")
+        known = found.setdefault(where.real, (where, []))
+        known[1].append(edit)
+        if len({one.action for one in known[1]}) > 1 or (edit.action != "update" and len(known[1]) > 1):
+            message = f"{edit.path} is to be {' and '.join(_DONE[one.action] for one in known[1])} in one call."
+            raise CodePlaneError("EDITS_OVERLAP", message, details={"path": edit.path})
+    return list(found.values())
+
+
+def _planned(
+    context: CallContext, request: WriteSourceRequest, item: tuple[WritablePath, list[SourceEdit]]
+) -> _FilePlan:
+    where, edits = item
+    workspace, action = context.workspace, edits[0].action
+    found = workspace.editor.look(where.real)
+    before = found.image if found is not None else None
+    if found is not None and found.n_links > 1 and not request.break_hardlink:
+        message = f"{where.asked} has {found.n_links} names; the others would keep the old content."
+        raise CodePlaneError("HARD_LINKED", message, details={"path": where.asked.text, "links": found.n_links})
+    if action == "create":
+        return _created(context, where, edits[0], before)
+    if before is None:
+        missing = CodePlaneError(
+            "FILE_NOT_FOUND", f"There is no file {where.asked}.", details={"path": where.asked.text}
+        )
+        raise with_near_paths(workspace, where.asked.text, missing)
+    hashes = {edit.expected_file_sha256.lower() for edit in edits if edit.expected_file_sha256}
+    if hashes - {before.sha256}:
+        raise _stale(context, where, before, edits)
+    if action == "delete":
+        n_lines = before.data.count(b"\n") + (bool(before.data) and not before.data.endswith(b"\n"))
+        text = PlannedText(b"", (), 0, n_lines, "none")
+        return _FilePlan(where, action, Change(where.real, before, None), text, has_hash=True)
+    try:
+        text = _updated(where, edits, before, has_hash=bool(hashes))
+    except CodePlaneError as error:
+        raise _with_writer(context, where, before, error) from error
+    after = replace(before, data=text.data)
+    return _FilePlan(where, action, Change(where.real, before, after), text, has_hash=bool(hashes))
+
+
+def _created(context: CallContext, where: WritablePath, edit: SourceEdit, before: FileImage | None) -> _FilePlan:
+    if before is not None:
+        raise CodePlaneError(
+            "FILE_EXISTS",
+            f"{where.asked} exists already.",
+            hint="Use action update with expected_content or this expected_file_sha256.",
+            details={"path": where.asked.text, "file_sha256": before.sha256},
+        )
+    other = has_name_of_other_case(context.workspace, where.real)
+    if other is not None:
+        context.warnings.append(f"beside {where.asked} there is `{other}`, which differs in case only")
+    text = plan_whole(None, edit.content if edit.content is not None else edit.new_content or "")
+    return _FilePlan(where, "create", Change(where.real, None, FileImage(text.data)), text, has_hash=True)
+
+
+def _updated(where: WritablePath, edits: Sequence[SourceEdit], before: FileImage, *, has_hash: bool) -> PlannedText:
+    for edit in edits:
+        if edit.expected_content is None and not has_hash:
+            raise CodePlaneError(
+                "EXPECTATION_MISSING",
+                f"The update of {where.asked} does not say what it expects to find.",
+                details={"path": where.asked.text, "file_sha256": before.sha256},
+            )
+        if edit.expected_content == "" and edit.start_line is None and before.data:
+            raise CodePlaneError("CONTENT_AMBIGUOUS", "An empty expected_content fits everywhere.")
+    whole = [edit for edit in edits if edit.start_line is None and edit.expected_content is None]
+    if whole and len(edits) == 1:
+        return plan_whole(before.data, _new_text(whole[0]))
+    spans = [SpanEdit(_new_text(edit), edit.expected_content, edit.start_line, edit.end_line) for edit in edits]
+    return plan_update(where.asked, before.data, spans)
+
+
+def _new_text(edit: SourceEdit) -> str:
+    return edit.new_content if edit.new_content is not None else edit.content or ""
+
+
+def _is_nothing(change: Change) -> bool:
+    return change.before is not None and change.after is not None and change.before.is_like(change.after)
+
+
+def _stale(context: CallContext, where: WritablePath, now: FileImage, edits: Sequence[SourceEdit]) -> CodePlaneError:
+    """Return the refusal of an edit of another content than the file has, with what is there and who wrote it."""
+    details: dict[str, Any] = {"path": where.asked.text, "file_sha256": now.sha256}
+    who = _last_writer(context, where.real, now.sha256)
+    if who is not None:
+        details["changed_by"] = who
+    try:
+        file = read_text(now.data)
+    except CodePlaneError:
+        file = None
+    if file is not None:
+        shown = []
+        for edit in edits[:3]:
+            first = max(1, (edit.start_line or 1) - _CONTEXT_LINES)
+            last = min(len(file.lines), (edit.end_line or edit.start_line or 1) + _CONTEXT_LINES, first + 40)
+            text = "\n".join(line[:200] for line in file.lines[first - 1 : last])
+            shown.append({"start_line": first, "end_line": last, "text": text})
+        details["current"] = shown
+    by = f", by session {who['session']} at {who['time']}" if who is not None else ""
+    return CodePlaneError(
+        "STALE_FILE",
+        f"{where.asked} is not the file whose hash was given: it was changed{by}; its sha256 is now {now.sha256}.",
+        hint="Read it again, or send expected_content instead of the hash.",
+        details=details,
+    )
+
+
+def _with_writer(context: CallContext, where: WritablePath, now: FileImage, error: CodePlaneError) -> CodePlaneError:
+    """Return the refusal of an edit whose text is not there, with the other session that changed it, if one did."""
+    if error.code != "CONTENT_NOT_FOUND":
+        return error
+    who = _last_writer(context, where.real, now.sha256)
+    if who is None or who["session"] == context.session.label:
+        return error
+    message = f"{error.message} Session {who['session']} changed the file at {who['time']}."
+    return CodePlaneError(error.code, message, hint=error.hint, details={**error.details, "changed_by": who})
+
+
+def _last_writer(context: CallContext, path: RepoPath, sha256: str) -> dict[str, Any] | None:
+    """Return which call left a file as it is, None when it was none of ours."""
+    for row in context.workspace.chain.rows(RowFilter(kinds=("finished",), limit=_LOOK_BACK)):
+        after = row.body.get("after")
+        if isinstance(after, dict) and after.get(path.text) == sha256:
+            return {
+                "session": row.session,
+                "task": row.task_id,
+                "call": row.call_id,
+                "operation": row.operation,
+                "time": iso_from_ms(row.ts_ms),
+            }
+    return None
+
+
+def _touched(plan: _FilePlan) -> Touched:
+    before, after = plan.change.before, plan.change.after
+    if (before is not None and before.is_link) or (after is not None and after.is_link):
+        return Touched()
+    old_lines = [
+        (span.start.line, max(span.start.line, span.end.line - (span.end.char == 0))) for span in plan.text.spans
+    ]
+    if after is None:
+        old_lines = [(1, plan.text.deletions)]
+    return touched_by(
+        plan.where.real.text,
+        before.data if before is not None else None,
+        after.data if after is not None else None,
+        old_lines,
+        [span.new_lines for span in plan.text.spans],
+    )
+
+
+def _result(context: CallContext, plans: Sequence[_FilePlan], *, is_applied: bool) -> WriteSourceResult:
+    workspace = context.workspace
+    files = [_changed_file(one) for one in plans]
+    insertions, deletions = sum(one.insertions for one in files), sum(one.deletions for one in files)
+    tests: list[AffectedTest] = []
+    confidence = None
+    if is_applied:
+        with workspace.index.facts() as reader:
+            found = affected_tests(reader, [one.where.real.text for one in plans])
+        # The surest first: those that only import a package around the change come last.
+        matches = sorted(found.matches, key=lambda one: (one.confidence != HIGH, one.path))
+        tests = [AffectedTest(path=one.path, confidence=one.confidence) for one in matches[:_MAX_TESTS]]
+        confidence = found.confidence
+    verb = "changed" if is_applied else "would change"
+    n_changed = sum(not _is_nothing(one.change) for one in plans)
+    summary = f"{n_changed} file{'s' * (n_changed != 1)} {verb}, +{insertions} -{deletions}"
+    if n_changed == 0:
+        summary = "nothing changed: the files have this content already"
+    symbols = list(dict.fromkeys(name for one in files for name in one.symbols))
+    return WriteSourceResult(
+        applied=is_applied and n_changed > 0,
+        dry_run=not is_applied,
+        delta=Delta(
+            mutation_id=context.call_id,
+            repo_fingerprint=workspace.fingerprint(),
+            files_changed=n_changed,
+            insertions=insertions,
+            deletions=deletions,
+            files=files,
+            symbols_changed=symbols,
+            tests_affected=tests,
+            tests_confidence=confidence,
+        ),
+        repository=RepositoryState(head=workspace.repo_version().head, index_epoch=workspace.index_epoch()),
+        summary=summary,
+        display_to_user=f"{summary}: {', '.join(one.path for one in files[:5])}" + (" …" if len(files) > 5 else ""),
+    )
+
+
+def _changed_file(plan: _FilePlan) -> ChangedFile:
+    before, after = plan.change.before, plan.change.after
+    touched = plan.touched
+    corrections = [
+        LineCorrection(
+            original=LineSpan(start_line=span.asked[0], end_line=span.asked[1]),
+            corrected=LineSpan(start_line=span.corrected[0], end_line=span.corrected[1]),
+        )
+        for span in plan.text.spans
+        if span.asked is not None and span.corrected is not None
+    ]
+    return ChangedFile(
+        path=plan.where.asked.text,
+        action=_DONE[plan.action],
+        old_hash=before.sha256 if before is not None else None,
+        new_hash=after.sha256 if after is not None else None,
+        file_sha256=after.sha256 if after is not None else None,
+        insertions=plan.text.insertions,
+        deletions=plan.text.deletions,
+        line_ending=plan.text.line_ending,
+        edits=[_applied_edit(span) for span in plan.text.spans],
+        line_corrections=corrections,
+        symbols=list(touched.symbols),
+        new_syntax_errors=list(touched.error_lines),
+        real_path=plan.where.real.text if plan.where.real != plan.where.asked else None,
+    )
+
+
+def _applied_edit(span: AppliedSpan) -> AppliedEdit:
+    start = TextPosition(line=span.start.line, char=span.start.char)
+    end = TextPosition(line=span.end.line, char=span.end.char)
+    return AppliedEdit(
+        range=TextRange(start=start, end=end), new_lines=span.new_lines, new_text=span.new_text[:_SHOWN_TEXT]
+    )
+
+
+def _render(result: WriteSourceResult) -> str:
+    lines = [result.summary]
+    for file in result.delta.files:
+        parts = [f" {file.path} {file.action} +{file.insertions} -{file.deletions}"]
+        if file.action == "updated":
+            parts.append("lines " + ", ".join(f"{one.new_lines[0]}-{one.new_lines[1]}" for one in file.edits))
+        parts.extend(
+            f"lines {one.original.start_line}-{one.original.end_line} were found at"
+            f" {one.corrected.start_line}-{one.corrected.end_line}"
+            for one in file.line_corrections
+        )
+        if file.real_path is not None:
+            parts.append(f"a link to {file.real_path}")
+        if file.file_sha256 is not None:
+            parts.append(f"sha256={file.file_sha256}")
+        lines.append("; ".join(parts))
+        if file.new_syntax_errors:
+            lines.append(f"  no longer parses at line {', '.join(map(str, file.new_syntax_errors))}")
+    if result.delta.symbols_changed:
+        lines.append(" symbols: " + _listed(result.delta.symbols_changed, _SHOWN_SYMBOLS))
+    sure = [one.path for one in result.delta.tests_affected if one.confidence == HIGH]
+    if sure:
+        lines.append(" tests: " + _listed(sure, _SHOWN_TESTS))
+    return "\n".join(lines)
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+WRITE_SOURCE = Operation(
+    name=NAME,
+    family="edits",
+    summary="Create, change or delete files; all edits of a call happen or none, and the answer has the whole delta.",
+    request_type=WriteSourceRequest,
+    result_type=WriteSourceResult,
+    effect=EffectClass.WRITE,
+    effects=_effects,
+    handler=_handle,
+    render=_render,
+    when_to_use=("You want to change files.", "Several files belong together: send all edits in one call."),
+    when_not_to_use=("You rename a symbol: refactor_rename finds every place.",),
+    examples=(
+        Example(
+            "Replace a text that stands once in its file",
+            {"edits": [{"path": "src/app.py", "expected_content": "port = 80", "new_content": "port = 8080"}]},
+        ),
+        Example(
+            "Replace lines of a file that was read",
+            {
+                "edits": [
+                    {
+                        "path": "src/app.py",
+                        "start_line": 10,
+                        "end_line": 12,
+                        "expected_file_sha256": "<file_sha256 of read_source>",
+                        "new_content": "def main():\n    run()\n",
+                    }
+                ]
+            },
+        ),
+        Example("Make a file", {"edits": [{"path": "src/new.py", "action": "create", "content": "X = 1\n"}]}),
+    ),
+    profiles=frozenset({"core"}),
+    recover=recover_edit,
+    is_dry_run=lambda request: request.dry_run,
+)
