@@ -110,6 +110,54 @@ def test_several_batches_are_one_way_back(editor: Editor) -> None:
     assert text(editor, "a") == b"0\n"
 
 
+PATHS = ("a", "b", "d/c")
+CONTENTS = (b"", b"one\n", b"one\r\ntwo\n", b"\xff\xfe\0", b"three", b"l\n" * 50)
+
+
+@examples(60)
+@given(
+    steps=st.lists(
+        st.lists(
+            st.tuples(
+                st.sampled_from(PATHS),
+                st.sampled_from((*CONTENTS, None, "link")),
+                st.sampled_from([0o600, 0o755, None]),
+            ),
+            min_size=1,
+            max_size=3,
+            unique_by=lambda one: one[0],
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_whatever_was_done_is_taken_back_exactly(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[list[tuple[str, bytes | str | None, int | None]]]
+) -> None:
+    root = tmp_path_factory.mktemp("tree")
+    made = Editor(root, "main", PathLocks(root / ".codeplane/locks"), RecordStore(root / ".codeplane/undo"))
+    states = [{path: made.look(RepoPath(path)) for path in PATHS}]
+    batches = []
+    for number, step in enumerate(steps):
+        changes = []
+        for path, content, mode in step:
+            found = made.look(RepoPath(path))
+            before = found.image if found is not None else None
+            after = FileImage(b"a", is_link=True) if content == "link" else None
+            if isinstance(content, bytes):
+                after = FileImage(content, mode if mode is not None or before is None else before.mode)
+            if before is not None or after is not None:
+                changes.append(Change(RepoPath(path), before, after))
+        made.apply(f"r{number}", changes)
+        if changes:
+            batches.append(f"r{number}")
+            states.append({path: made.look(RepoPath(path)) for path in PATHS})
+    for batch in reversed(batches):
+        assert {path: made.look(RepoPath(path)) for path in PATHS} == states.pop()
+        assert undo(made, batch).conflicts == ()
+    assert {path: made.look(RepoPath(path)) for path in PATHS} == states.pop()
+
+
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n"]), max_size=8)
 
 

@@ -247,6 +247,14 @@ def test_ignored_files_are_written_when_that_is_meant(shop: Door) -> None:
     assert text(shop, "build/x.py") == "x\n"
 
 
+def test_only_the_files_that_the_settings_allow_are_changed(repo: Path) -> None:
+    write(repo, FILES)
+    door = Door(open_test_workspace(repo, overrides=("edits.allowed=shop/**,*.md",)), OPERATIONS)
+    edit(door, {"path": "shop/new.py", **CREATE}, {"path": "docs/a.md", **CREATE})
+    assert refused(door, {"path": "other/new.py", **CREATE})["code"] == "SCOPE_VIOLATION"
+    assert refused(door, {"path": "tests/test_store.py", "action": "delete"})["code"] == "SCOPE_VIOLATION"
+
+
 def test_two_edits_of_one_place_are_refused(shop: Door) -> None:
     one = {"path": "shop/store.py", "expected_content": "LIMIT = 3", "new_content": "a"}
     assert refused(shop, one, {**one, "new_content": "b"})["code"] == "EDITS_OVERLAP"

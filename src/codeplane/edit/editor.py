@@ -5,7 +5,7 @@ The order is: locks; the files are as expected; record `staging`; new files writ
 removed; record `done`. Whoever finds a record that is not done completes or takes back the batch (`recover`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,7 @@ class Editor:
         self, root: Path, worktree: str, locks: PathLocks, records: RecordStore, disk: Disk | None = None
     ) -> None:
         self._root = root
-        self._worktree = worktree
+        self.worktree = worktree
         self._locks = locks
         self._disk = disk or Disk()
         self.records = records
@@ -73,7 +73,7 @@ class Editor:
             for change in changes:
                 self._check(directories, change)
             missing = _missing_directories(directories, changes)
-            record = Record(batch_id, self._worktree, tuple(changes), missing, undoes)
+            record = Record(batch_id, self.worktree, tuple(changes), missing, undoes)
             self.records.write(record, State.STAGING)
             batch = _Batch(record, directories, self._disk)
             state = State.STAGING
@@ -101,6 +101,12 @@ class Editor:
             self.records.drop(record.batch_id, state)
         except OSError as error:
             _log.warning("a failed batch is taken back later", extra=fields(batch=record.batch_id, reason=str(error)))
+
+    def remove_empty(self, paths: Iterable[RepoPath]) -> None:
+        """Remove directories that batches made and that hold nothing any more."""
+        with Directories(self._root) as directories:
+            for path in sorted(set(paths), key=lambda one: -len(one.parts)):
+                directories.remove(path)
 
     def recover(self, batch_id: str) -> Recovery | None:
         """Bring an interrupted batch to one side; None when nothing is known of it, so that it never began.

@@ -114,6 +114,10 @@ class RecordStore:
             if path.suffix[1:] in _UNFINISHED:
                 yield path.stem, State(path.suffix[1:])
 
+    def n_done(self) -> int:
+        """Return how many finished batches are kept."""
+        return sum(1 for _ in self._done())
+
     def size_bytes(self) -> int:
         """Return how much of the disk the records take."""
         return sum(size for _, size, _ in self._done())

@@ -106,6 +106,7 @@ def _handle(context: CallContext, request: UndoRequest) -> UndoResult:
         workspace.editor.apply(context.call_id, plan.changes, undone)
     except OSError as error:
         raise write_refused(error) from error
+    workspace.editor.remove_empty(path for record in records for path in record.directories)
     context.changes.extend(_file_change(change) for change in plan.changes)
     workspace.refresh_index()
     context.is_reconciled = True

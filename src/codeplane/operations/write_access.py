@@ -9,7 +9,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath, repo_path_of
 from codeplane.edit.protection import is_protected
 from codeplane.git.ignored import ignored_paths
-from codeplane.index.ignore_rules import RuleKind
+from codeplane.index.ignore_rules import RuleKind, matcher_for
 from codeplane.index.source_text import locate
 from codeplane.workspace.workspace import Workspace
 
@@ -36,7 +36,8 @@ def writable(workspace: Workspace, text: str, *, follow: bool) -> WritablePath:
     """Return where a change goes; with `follow` a symlink inside the tree stands for its target.
 
     Raises:
-        CodePlaneError: PROTECTED_PATH, SECRET_FILE, FILE_IGNORED, and what is no path in this tree.
+        CodePlaneError: PROTECTED_PATH, SECRET_FILE, FILE_IGNORED, SCOPE_VIOLATION for what the settings do not allow,
+            and what is no path in this tree.
     """
     asked = RepoPath.parse(text)
     if asked == RepoPath.ROOT:
@@ -56,6 +57,14 @@ def writable(workspace: Workspace, text: str, *, follow: bool) -> WritablePath:
             code = "SECRET_FILE" if rule.kind is RuleKind.SECRET else "FILE_IGNORED"
             message = f"{path} is kept out by the rule `{rule.line}` ({rule.source})."
             raise CodePlaneError(code, message, details={"path": asked.text, "rule": rule.line, "source": rule.source})
+    allowed = [part.strip() for part in workspace.settings.edits.allowed.split(",") if part.strip()]
+    if not any(matcher_for(pattern)(real.text) for pattern in allowed):
+        raise CodePlaneError(
+            "SCOPE_VIOLATION",
+            f"{real} is outside of what tools may change here: {', '.join(allowed) or 'nothing'}.",
+            hint="A person can widen `edits.allowed`.",
+            details={"path": asked.text, "allowed": allowed},
+        )
     return WritablePath(asked, real)
 
 

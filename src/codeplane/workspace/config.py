@@ -53,6 +53,21 @@ class ReadSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EditSettings:
+    """Changing files."""
+
+    allowed: str = setting(
+        "**", doc="Globs of the files that tools may change, separated by commas; others are refused."
+    )
+    undo_bytes: int = setting(
+        512_000_000,
+        doc="Room for what undo needs; beyond it the oldest changes can no longer be undone.",
+        minimum=1_000_000,
+        maximum=100_000_000_000,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be configured."""
 
@@ -61,6 +76,7 @@ class Settings:
     logging: LoggingSettings = setting(LoggingSettings(), doc="Logs.")
     sessions: SessionSettings = setting(SessionSettings(), doc="Sessions.")
     reads: ReadSettings = setting(ReadSettings(), doc="Reading files.")
+    edits: EditSettings = setting(EditSettings(), doc="Changing files.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
     telemetry: TelemetrySettings = setting(TelemetrySettings(), doc="Traces for OpenTelemetry.")
 

@@ -43,8 +43,6 @@ from codeplane.workspace.config import Settings, load_workspace_settings
 from codeplane.workspace.places import Places, UserPlaces, places_for, user_places
 
 _log = get_logger(__name__)
-# Beyond that the oldest changes can no longer be undone.
-_MOST_UNDO_BYTES = 512 * 1024 * 1024
 
 # What `.codeplane/` hides from git: everything but the configuration that a team may want to commit.
 _PRIVATE_GITIGNORE = "*\n!config.yaml\n"
@@ -116,6 +114,29 @@ class Workspace:
         """Append a row of CodePlane's own, such as a start or a stop."""
         self.chain.append(NewEvent(kind, SYSTEM_SESSION, body, worktree=self.repository.worktree_id))
 
+    def leases(self) -> list[dict[str, object]]:
+        """Return the paths that calls are writing at this moment, with who does it and since when."""
+        found: list[dict[str, object]] = []
+        for call in self.chain.open_calls():
+            effects = call.begun.body.get("effects")
+            paths = [*effects.get("writes", ()), *effects.get("deletes", ())] if isinstance(effects, dict) else []
+            lease: dict[str, object] = {
+                "paths": paths,
+                "session": call.begun.session,
+                "task": call.begun.task_id,
+                "call": call.call_id,
+                "operation": call.begun.operation,
+                "worktree": call.begun.worktree,
+                "since": iso_from_ms(call.begun.ts_ms),
+            }
+            found.append(lease)
+        return found
+
+    def undo_summary(self) -> dict[str, int]:
+        """Return how many batches of changes can be undone and how much of the disk they take."""
+        records, limit = self.editor.records, self.settings.edits.undo_bytes
+        return {"batches": records.n_done(), "size_bytes": records.size_bytes(), "limit_bytes": limit}
+
     def retire_rows(self) -> int:
         """Replace rows of the ledger that are too old by sealed checkpoints; return how many went.
 
@@ -181,7 +202,7 @@ class Workspace:
     def editor(self) -> Editor:
         """Return what writes into this working tree."""
         records = RecordStore(self.places.shared / "undo")
-        records.trim(_MOST_UNDO_BYTES)
+        records.trim(self.settings.edits.undo_bytes)
         return Editor(self.root, self.repository.worktree_id, PathLocks(self.places.private / "locks"), records)
 
     def _refresh_index(self) -> None:

@@ -89,6 +89,8 @@ def _from_ledger(places: Places, overrides: tuple[str, ...]) -> dict[str, Any]:
             "worktree": workspace.repository.worktree_id,
             "ledger_rows": workspace.chain.last_seq(),
             "open_calls": len(workspace.chain.open_calls()),
+            "leases": workspace.leases(),
+            "undo": workspace.undo_summary(),
             "index": workspace.index_summary(),
             "last_reconcile": None,
             "last_error": None,
@@ -102,6 +104,13 @@ def _index_line(index: dict[str, Any]) -> str:
     size = f"{index['size_bytes'] / 1e6:.1f} MB"
     text = f"{index['files']} files, {index['definitions']} definitions at epoch {index['epoch']}, {size}"
     return f"{text}; {index['healed']}" if index.get("healed") else text
+
+
+def _undo_line(undo: dict[str, Any]) -> str:
+    if not undo.get("batches"):
+        return "nothing to undo"
+    sizes = f"{undo['size_bytes'] / 1e6:.1f} of at most {undo['limit_bytes'] / 1e6:.0f} MB"
+    return f"{undo['batches']} batches of changes, {sizes}"
 
 
 def _gaps(index: dict[str, Any]) -> list[tuple[str, str]]:
@@ -144,6 +153,7 @@ def _print_status(document: dict[str, Any], places: Places, *, verbose: bool) ->
             *_gaps(document["index"]),
             ("last reconcile", document.get("last_reconcile") or f"with the next call; {_last_update(document)}"),
             ("ledger", f"{document.get('ledger_rows', 0)} rows"),
+            ("undo", _undo_line(document.get("undo") or {})),
             ("last error", f"{error['error']}: {error.get('message', '')}" if error else "none"),
         ]
     )

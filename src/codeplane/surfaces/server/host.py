@@ -246,6 +246,8 @@ class ServerHost:
             "last_error": self.last_error,
             "calls_in_flight": self.in_flight.count,
             "ledger_rows": workspace.chain.last_seq(),
+            "leases": workspace.leases(),
+            "undo": workspace.undo_summary(),
             "sessions": [
                 {
                     "label": session.label,

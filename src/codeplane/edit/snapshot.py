@@ -1,0 +1,75 @@
+"""What files were before something outside of the editor changed them: git, a shell command, a tool of somebody else.
+
+Before-images of the named paths are kept durably; afterwards what differs becomes a record like that of any batch, so
+that the same undo takes it back. Whoever dies in between leaves a record that says what may have changed.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
+from codeplane.edit.editor import Editor
+from codeplane.edit.images import FileImage
+from codeplane.edit.records import Change, Record, State
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The files of a moment; `unreadable` are those that are neither files nor links, or may not be read."""
+
+    batch_id: str
+    images: dict[RepoPath, FileImage | None]
+    unreadable: tuple[RepoPath, ...]
+
+
+def take_snapshot(editor: Editor, batch_id: str, paths: Iterable[RepoPath]) -> Snapshot:
+    """Keep what is at paths, durable when this returns.
+
+    Raises:
+        OSError: it cannot be kept; whatever was to follow must not happen then.
+    """
+    images: dict[RepoPath, FileImage | None] = {}
+    unreadable = []
+    for path in sorted(set(paths)):
+        try:
+            images[path] = _image(editor, path)
+        except (CodePlaneError, OSError):
+            unreadable.append(path)
+    # As long as it is not known what comes of them, the files count as unchanged.
+    changes = tuple(Change(path, image, image) for path, image in images.items())
+    editor.records.write(Record(batch_id, editor.worktree, changes), State.DONE)
+    return Snapshot(batch_id, images, tuple(unreadable))
+
+
+def finish_snapshot(editor: Editor, snapshot: Snapshot, more: Iterable[RepoPath] = ()) -> tuple[Change, ...]:
+    """Keep what differs from a snapshot, so that it can be undone; return it.
+
+    `more` are paths that were found to be new since: they count as not having been there.
+    """
+    known = {**dict.fromkeys(more), **snapshot.images}
+    changes = []
+    for path, before in known.items():
+        try:
+            after = _image(editor, path)
+        except (CodePlaneError, OSError):
+            # A directory has taken its place; undo will say that it is in the way.
+            after = None
+        if before != after and not (before is not None and before.is_like(after)):
+            changes.append(Change(path, before, after))
+    if changes:
+        editor.records.write(Record(snapshot.batch_id, editor.worktree, tuple(changes)), State.DONE)
+    else:
+        editor.records.drop(snapshot.batch_id, State.DONE)
+    return tuple(changes)
+
+
+def kept_images(editor: Editor, batch_id: str) -> dict[RepoPath, FileImage | None]:
+    """Return the before-images of a snapshot whose process died, by which what it left can be told."""
+    found = editor.records.find(batch_id)
+    return {change.path: change.before for change in found[0].changes} if found is not None else {}
+
+
+def _image(editor: Editor, path: RepoPath) -> FileImage | None:
+    found = editor.look(path)
+    return found.image if found is not None else None
