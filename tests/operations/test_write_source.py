@@ -1,5 +1,6 @@
 """Changing files through the door: only what is meant, all or nothing, and one answer that says everything."""
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from codeplane.core.hashing import sha256_bytes
+from codeplane.edit.disk import Disk
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.run import Door
 from support.doors import call, error_of, open_test_workspace, result_of
@@ -275,12 +277,18 @@ def test_the_text_of_the_answer_is_short(shop: Door) -> None:
     assert "tests: tests/test_store.py" in answer
 
 
-def test_a_read_only_directory_is_told_and_nothing_changes(shop: Door) -> None:
-    if os.getuid() == 0:
-        # Nobody refuses anything to the administrator; the refusal of the system is tried with the editor's own tests.
-        return
-    (shop.workspace.root / "shop").chmod(0o500)
-    try:
-        assert refused(shop, {"path": "shop/n.py", **CREATE})["code"] in {"PERMISSION_DENIED", "FILE_WRITE_FAILED"}
-    finally:
-        (shop.workspace.root / "shop").chmod(0o700)
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(errno.EACCES, "PERMISSION_DENIED"), (errno.EROFS, "PERMISSION_DENIED"), (errno.ENOSPC, "DISK_FULL"),
+     (errno.EIO, "FILE_WRITE_FAILED")],
+)  # fmt: skip
+def test_what_the_system_refuses_is_told_and_nothing_changes(
+    shop: Door, monkeypatch: pytest.MonkeyPatch, number: int, code: str
+) -> None:
+    def refuse(*_arguments: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Disk, "stage", refuse)
+    change = {"path": "shop/store.py", "expected_content": "LIMIT = 3", "new_content": "LIMIT = 4"}
+    assert refused(shop, change, {"path": "deep/er/n.py", **CREATE})["code"] == code
+    assert not (shop.workspace.root / "deep").exists()
