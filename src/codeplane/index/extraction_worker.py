@@ -12,8 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from codeplane.index.facts.encoded import encode_facts, named_definitions
-from codeplane.index.facts.outline_storage import decode_outline
+from codeplane.index.facts.encoded import encode_facts
 
 LENGTH_BYTES = 4
 
@@ -48,11 +47,6 @@ def _extracted(pack: Path, jobs: list[tuple[int, int, str]]) -> bytes:
     return marshal.dumps(answer)
 
 
-def _identified(_pack: Path, outlines: list[tuple[str, bytes]]) -> bytes:
-    """Return the definitions of outlines, each with where its definitions are at home."""
-    return marshal.dumps([named_definitions(home, decode_outline(outline)) for home, outline in outlines])
-
-
 def _ranked(pack: Path, directory: str, documents: list[tuple[str, str, int, int, str]], epoch: int) -> bytes:
     """Fill a generation of the ranked text; return what went wrong, empty for nothing."""
     # Only one process is ever asked for it.
@@ -65,7 +59,7 @@ def _ranked(pack: Path, directory: str, documents: list[tuple[str, str, int, int
     return b""
 
 
-_ANSWERS: dict[str, Callable[..., bytes]] = {"extract": _extracted, "identify": _identified, "rank": _ranked}
+_ANSWERS: dict[str, Callable[..., bytes]] = {"extract": _extracted, "rank": _ranked}
 
 if __name__ == "__main__":
     main(sys.argv[1])

@@ -1,6 +1,5 @@
 """What depends on more than one file's bytes: units, the identities of definitions, links, snapshots of epochs."""
 
-import marshal
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -72,7 +71,6 @@ class StructureUpdate:
     """Brings everything that depends on more than one file up to date, inside the transaction of an update.
 
     `kept` is the structure that the update before left, None when there is none; `structure` is the one this leaves.
-    `identify` lets another process work out the definitions of outlines meanwhile.
     """
 
     def __init__(
@@ -88,7 +86,6 @@ class StructureUpdate:
         self._kept = kept
         self._outlines = kept.outlines if kept is not None else OutlineCache(connection)
         self.structure = kept
-        self.identify: Callable[[list[tuple[str, bytes]]], Callable[[], bytes | None]] | None = None
 
     def run(self, changes: FileChanges, epoch: int) -> bool:
         """Give units, name modules, write definitions and links, keep a snapshot.
@@ -111,7 +108,6 @@ class StructureUpdate:
                 if path not in changes.known or one.unit_id != changes.known[path].unit_id
             }
         named = changes.added | changes.changed | reidentified
-        definitions = self._definitions(structure.files, structure.roots, named)
         for family, links in structure.families:
             found = (
                 self._content_changes(family, changes)
@@ -121,7 +117,8 @@ class StructureUpdate:
             links.update(found)
             self._remember_texts(family, links)
         self._write_unlinked_imports(structure.files, structure.modules, changes.added | changes.changed)
-        self._write_definitions(structure.files, changes, named, definitions(), epoch)
+        definitions = self._definitions(structure.files, structure.roots, named)
+        self._write_definitions(structure.files, changes, named, definitions, epoch)
         self._take_snapshot(structure.files, changes, epoch)
         self._outlines.trim()
         self.structure = structure
@@ -250,28 +247,17 @@ class StructureUpdate:
 
     def _definitions(
         self, files: Mapping[str, _File], roots: Mapping[int, tuple[str, str]], paths: Iterable[str]
-    ) -> Callable[[], list[tuple[Any, ...]]]:
-        """Begin to work out the definitions of files; return what waits for their rows."""
-        named = [files[path] for path in sorted(paths) if path in files and files[path].facts_id is not None]
-        homes = []
-        for one in named:
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of the definitions of files."""
+        rows: list[tuple[Any, ...]] = []
+        for path in sorted(paths):
+            one = files.get(path)
+            if one is None or one.facts_id is None:
+                continue
             family, root = roots.get(one.unit_id or 0, (one.dialect, ""))
-            homes.append(f"{family}:{root}:{qualifier(one.modules, one.path)}:")
-        outlines = self._outlines
-        answer: Callable[[], bytes | None] | None = None
-        if self.identify is not None:
-            stored = [outlines.stored(one.facts_id or 0) for one in named]
-            answer = self.identify(list(zip(homes, stored, strict=True)))
-
-        def rows() -> list[tuple[Any, ...]]:
-            data = answer() if answer is not None else None
-            if data is not None:
-                found = marshal.loads(data)  # noqa: S302 - from a process of our own
-            else:
-                facts = [outlines.outline(one.facts_id or 0) for one in named]
-                found = map(named_definitions, homes, facts)
-            return [(one.file_id, *row) for one, definitions in zip(named, found, strict=True) for row in definitions]
-
+            home = f"{family}:{root}:{qualifier(one.modules, path)}:"
+            found = named_definitions(home, self._outlines.outline(one.facts_id))
+            rows.extend((one.file_id, *row) for row in found)
         return rows
 
     def _write_definitions(

@@ -125,8 +125,6 @@ class IndexUpdate:
         if is_new:
             changes = FileChanges(given.known, frozenset(added), frozenset(changed), frozenset(removed))
             update = StructureUpdate(self.connection, self._text_of_path, given.holds_tracked, self.structure)
-            if is_much:
-                update.identify = lambda outlines: self._errand(errands, "identify", outlines).answer
             reaches_others = update.run(changes, epoch)
             self.structure = update.structure
         if self.ranked is not None and self.ranked.filled is not None:

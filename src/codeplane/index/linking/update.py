@@ -122,13 +122,9 @@ class OutlineCache:
         """Return an outline, reading it when it is first asked for."""
         known = self._known.get(facts_id)
         if known is None:
-            known = self._known[facts_id] = decode_outline(self.stored(facts_id))
+            row = self._connection.execute("SELECT outline FROM facts WHERE facts_id = ?", (facts_id,)).fetchone()
+            known = self._known[facts_id] = decode_outline(row[0])
         return known
-
-    def stored(self, facts_id: int) -> bytes:
-        """Return an outline as it is stored."""
-        row = self._connection.execute("SELECT outline FROM facts WHERE facts_id = ?", (facts_id,)).fetchone()
-        return bytes(row[0])
 
     def trim(self) -> None:
         """Forget all but the outlines that were read last."""
