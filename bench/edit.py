@@ -23,6 +23,7 @@ from pathlib import Path
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from codeplane.core.hashing import sha256_bytes
 from codeplane.core.paths import RepoPath
 from codeplane.edit.editor import Editor
 from codeplane.edit.images import FileImage
@@ -118,13 +119,13 @@ async def measure_calls(root: Path, chosen: list[str]) -> None:
         await client.call_tool("map_repo", {}, read_timeout_seconds=600)
         for number, path in enumerate(["warm-up", *chosen]):
             target = chosen[0] if path == "warm-up" else path
-            text = (root / target).read_text(encoding="utf-8", errors="replace")
-            line = text.count("\n") + 1
+            data = (root / target).read_bytes()
+            line = data.count(b"\n") + 1
             edit = {
                 "path": target,
                 "start_line": line,
                 "end_line": line - 1,
-                "expected_content": "",
+                "expected_file_sha256": sha256_bytes(data),
                 "new_content": f"# {number}\n",
             }
             begun = time.perf_counter()

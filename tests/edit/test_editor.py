@@ -241,6 +241,33 @@ def test_what_an_exchange_took_from_somebody_is_put_back_by_recovery(root: Path)
     assert snapshot(root) == {"a": "foreign\n", "b": "new b\n", "c": "old c\n"}
 
 
+def test_three_versions_of_a_file_are_all_kept_by_recovery(root: Path) -> None:
+    """As above, and somebody wrote once more before recovery came."""
+    editor = editor_of(root)
+    record = Record("req_1", "main", tuple(updates(editor, "a")))
+    editor.records.write(record, State.PENDING)
+    (root / record.staged_name(0)).write_text("foreign\n")
+    (root / "a").write_text("later\n")
+    recovery = editor.recover("req_1")
+    assert recovery is not None
+    assert recovery.conflicts == ("a",)
+    assert snapshot(root) == {"a": "later\n", "a.kept-req_1": "foreign\n", "b": "old b\n", "c": "old c\n"}
+
+
+def test_what_cannot_be_taken_back_is_said(root: Path) -> None:
+    """A batch fails at its second file, when somebody has already changed the first one again."""
+
+    def interfere() -> None:
+        (root / "a").write_text("later\n")
+        raise OSError(errno.EIO, "broken")
+
+    editor = editor_of(root, Saboteur(2, interfere))
+    with pytest.raises(CodePlaneError, match="could not be taken back") as failure:
+        editor.apply("req_1", updates(editor, "a", "b"))
+    assert failure.value.details["paths"] == ["a"]
+    assert snapshot(root) == {"a": "later\n", "b": "old b\n", "c": "old c\n"}
+
+
 def test_a_record_comes_back_from_its_bytes_and_damage_is_seen(root: Path) -> None:
     image = FileImage(b"\0\xff" * 500, 0o640, owner=(1, 2), attributes=(("user.a", b"\xfe"),))
     record = Record("req_1", "w", (Change(RepoPath("ä/b"), image, None),), (RepoPath("ä"),))

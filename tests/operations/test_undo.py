@@ -60,7 +60,8 @@ def test_nothing_is_undone_twice(door: Door) -> None:
     undo(door, operation=operation)
     answer = call(door, "undo", {"operation": operation})
     assert error_of(answer) == "NOTHING_TO_UNDO"
-    assert error_of(call(door, "undo", {"operation": "req_unknown"})) == "NOTHING_TO_UNDO"
+    for unknown in ("req_unknown", "../../../etc/passwd", "a\0b", "x" * 5000, ""):
+        assert error_of(call(door, "undo", {"operation": unknown})) in {"NOTHING_TO_UNDO", "INVALID_ARGUMENTS"}
 
 
 def test_later_work_in_the_same_file_stays(door: Door) -> None:

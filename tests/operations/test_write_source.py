@@ -217,7 +217,11 @@ CREATE = {"action": "create", "content": "x\n"}
         ({"path": "shop/store.py/x.py", **CREATE}, "NOT_A_DIRECTORY"),
         ({"path": "shop/store.py", "new_content": "x"}, "EXPECTATION_MISSING"),
         ({"path": "shop/store.py", "start_line": 1, "new_content": "x"}, "EXPECTATION_MISSING"),
-        ({"path": "shop/store.py", "expected_content": "", "new_content": "x"}, "CONTENT_AMBIGUOUS"),
+        ({"path": "shop/store.py", "expected_content": "", "new_content": "x"}, "EXPECTATION_MISSING"),
+        (
+            {"path": "shop/store.py", "start_line": 3, "end_line": 2, "expected_content": "", "new_content": "x"},
+            "EXPECTATION_MISSING",
+        ),
         ({"path": "shop/store.py", "expected_content": "key", "new_content": "x"}, "CONTENT_AMBIGUOUS"),
         ({"path": "shop/store.py", "start_line": 5, "end_line": 2, "new_content": "x"}, "INVALID_ARGUMENTS"),
         ({"path": "shop/n.py", "action": "create"}, "INVALID_ARGUMENTS"),

@@ -369,7 +369,9 @@ class Companion:
         return data
 
     def _kill(self) -> None:
-        _signal_group(self._process, signal.SIGKILL)
+        # Once it was waited for, its number may be somebody else's.
+        if self._process.returncode is None:
+            _signal_group(self._process, signal.SIGKILL)
 
     def end(self) -> None:
         """End the program, from any thread; one that asks finds it gone."""

@@ -82,25 +82,34 @@ class Editor:
                 self.records.move(batch_id, State.STAGING, State.PENDING)
                 state = State.PENDING
                 batch.put_all()
-            except BaseException:
-                self._take_back(batch, state)
+            except BaseException as error:
+                conflicts = self._take_back(batch, state)
+                if conflicts:
+                    message = f"The call failed, and {', '.join(conflicts)} could not be taken back: changed meanwhile."
+                    raise CodePlaneError("OUTCOME_UNKNOWN", message, details={"paths": list(conflicts)}) from error
                 raise
             batch.clean()
             self.records.finish(batch_id)
 
-    def _take_back(self, batch: "_Batch", state: State) -> None:
-        """Undo what a failed batch did; what cannot be undone now is left to recovery."""
+    def _take_back(self, batch: "_Batch", state: State) -> tuple[str, ...]:
+        """Undo what a failed batch did; return the files that somebody else has changed since.
+
+        What cannot be undone now is left to recovery.
+        """
         record = batch.record
+        conflicts: tuple[str, ...] = ()
         try:
             if state is State.PENDING:
                 self.records.move(record.batch_id, State.PENDING, State.ABORTING)
                 state = State.ABORTING
-                batch.bring_to(is_after=False)
+                # A file that was never put in place has nothing of this batch that would have to be taken back.
+                conflicts = tuple(path for path in batch.bring_to(is_after=False) if path in batch.put)
             batch.clean()
             batch.remove_directories()
             self.records.drop(record.batch_id, state)
         except OSError as error:
             _log.warning("a failed batch is taken back later", extra=fields(batch=record.batch_id, reason=str(error)))
+        return conflicts
 
     def remove_empty(self, paths: Iterable[RepoPath]) -> None:
         """Remove directories that batches made and that hold nothing any more."""
@@ -149,6 +158,7 @@ class _Batch:
 
     def __init__(self, record: Record, directories: Directories, disk: Disk) -> None:
         self.record = record
+        self.put: set[str] = set()
         self._directories = directories
         self._disk = disk
 
@@ -173,6 +183,7 @@ class _Batch:
         """Put every file in its place and make the names durable."""
         for number, change in enumerate(self.record.changes):
             self._put(number, change.path, change.before, change.after)
+            self.put.add(change.path.text)
         self._sync()
 
     def bring_to(self, *, is_after: bool) -> tuple[str, ...]:
@@ -201,10 +212,14 @@ class _Batch:
         taken = read_file(*staged)
         if taken is None or taken.image.is_like(change.before) or taken.image.is_like(change.after):
             return False
-        if _image(self._directories, change.path) is None:
+        now = _image(self._directories, change.path)
+        if now is None:
             self._disk.create(staged, place)
-        else:
+        elif now.is_like(change.before) or now.is_like(change.after):
             self._disk.exchange(staged, place)
+        else:
+            # A third version is there by now: both stay, this one beside it.
+            self._disk.create(staged, Place(place.directory, f"{place.name}.kept-{self.record.batch_id}"))
         return True
 
     def _bring(self, number: int, path: RepoPath, other: FileImage | None, wanted: FileImage | None) -> bool:

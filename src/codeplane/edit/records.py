@@ -8,6 +8,7 @@ back), `done`. The bytes are a head in JSON, the compressed contents it points i
 import hashlib
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ _MAGIC: Final = b"codeplane record 1\n"
 _LENGTH_BYTES: Final = 8
 _DIGEST_BYTES: Final = 32
 _LEVEL: Final = 1
+# What somebody asks for is no path.
+_BATCH_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 class State(Enum):
@@ -98,6 +101,8 @@ class RecordStore:
         Raises:
             CodePlaneError: STORE_CORRUPT when its record cannot be read.
         """
+        if _BATCH_ID.fullmatch(batch_id) is None:
+            return None
         for state in State:
             try:
                 data = self._path(batch_id, state).read_bytes()

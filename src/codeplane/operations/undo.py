@@ -1,6 +1,7 @@
 """`undo`: take back what an operation, a task or a session changed; what was changed since is kept or in the way."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -90,8 +91,8 @@ def _has_target(request: UndoRequest) -> bool:
 def _handle(context: CallContext, request: UndoRequest) -> UndoResult:
     workspace = context.workspace
     if not _has_target(request):
-        candidates = [_undoable(row, record) for row, record in _finished(workspace, RowFilter(limit=_LOOK_BACK))]
-        shown = candidates[:_SHOWN]
+        found = islice(_finished(workspace, RowFilter(limit=_LOOK_BACK)), _SHOWN)
+        shown = [_undoable(row, record) for row, record in found]
         summary = "Nothing can be undone." if not shown else "These can be undone; give the operation you mean."
         return UndoResult(applied=False, dry_run=True, candidates=shown, summary=summary)
     records = _records(workspace, request)
@@ -132,18 +133,16 @@ def _records(workspace: Workspace, request: UndoRequest) -> list[Record]:
     raise CodePlaneError("NOTHING_TO_UNDO", f"`{what}` cannot be undone: {reason}.", details={"target": what})
 
 
-def _finished(workspace: Workspace, wanted: RowFilter) -> list[tuple[LedgerRow, Record]]:
-    """Return the finished operations of this tree whose changes stand, with their records, the newest first."""
+def _finished(workspace: Workspace, wanted: RowFilter) -> Iterator[tuple[LedgerRow, Record]]:
+    """Yield the finished operations of this tree whose changes stand, with their records, the newest first."""
     worktree = workspace.repository.worktree_id
     gone = _undone(workspace)
-    found = []
     for row in workspace.chain.rows(wanted):
         if row.kind != "finished" or row.call_id is None or row.worktree != worktree or row.call_id in gone:
             continue
         kept = workspace.editor.records.find(row.call_id)
         if kept is not None and kept[1] is State.DONE and kept[0].changes:
-            found.append((row, kept[0]))
-    return found
+            yield row, kept[0]
 
 
 def _undone(workspace: Workspace) -> set[str]:

@@ -207,7 +207,6 @@ class _FilePlan:
     action: str
     change: Change
     text: PlannedText
-    has_hash: bool
     touched: Touched = field(default_factory=Touched)
 
 
@@ -234,8 +233,9 @@ def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceRes
         try:
             workspace.editor.apply(context.call_id, [one.change for one in plans if not _is_nothing(one.change)])
         except CodePlaneError as error:
-            # Somebody wrote between the reading and the writing; edits that say what they expect are planned again.
-            if error.code != "STALE_FILE" or attempt == _RETRIES - 1 or any(one.has_hash for one in plans):
+            # Somebody wrote between the reading and the writing: planned again, an edit finds its text or is refused
+            # with what is there now. What is to be deleted is no longer what the caller knew.
+            if error.code != "STALE_FILE" or attempt == _RETRIES - 1 or any(one.action == "delete" for one in plans):
                 raise
             continue
         except OSError as error:
@@ -297,13 +297,13 @@ def _planned(
     if action == "delete":
         n_lines = before.data.count(b"\n") + (bool(before.data) and not before.data.endswith(b"\n"))
         text = PlannedText(b"", (), 0, n_lines, "none")
-        return _FilePlan(where, action, Change(where.real, before, None), text, has_hash=True)
+        return _FilePlan(where, action, Change(where.real, before, None), text)
     try:
         text = _updated(where, edits, before, has_hash=bool(hashes))
     except CodePlaneError as error:
         raise _with_writer(context, where, before, error) from error
     after = replace(before, data=text.data)
-    return _FilePlan(where, action, Change(where.real, before, after), text, has_hash=bool(hashes))
+    return _FilePlan(where, action, Change(where.real, before, after), text)
 
 
 def _created(context: CallContext, where: WritablePath, edit: SourceEdit, before: FileImage | None) -> _FilePlan:
@@ -318,19 +318,19 @@ def _created(context: CallContext, where: WritablePath, edit: SourceEdit, before
     if other is not None:
         context.warnings.append(f"beside {where.asked} there is `{other}`, which differs in case only")
     text = plan_whole(None, edit.content if edit.content is not None else edit.new_content or "")
-    return _FilePlan(where, "create", Change(where.real, None, FileImage(text.data)), text, has_hash=True)
+    return _FilePlan(where, "create", Change(where.real, None, FileImage(text.data)), text)
 
 
 def _updated(where: WritablePath, edits: Sequence[SourceEdit], before: FileImage, *, has_hash: bool) -> PlannedText:
     for edit in edits:
-        if edit.expected_content is None and not has_hash:
+        # Nothing at all stands everywhere: expecting it proves nothing, except of an empty file.
+        says_nothing = edit.expected_content is None or (edit.expected_content == "" and before.data != b"")
+        if says_nothing and not has_hash:
             raise CodePlaneError(
                 "EXPECTATION_MISSING",
                 f"The update of {where.asked} does not say what it expects to find.",
                 details={"path": where.asked.text, "file_sha256": before.sha256},
             )
-        if edit.expected_content == "" and edit.start_line is None and before.data:
-            raise CodePlaneError("CONTENT_AMBIGUOUS", "An empty expected_content fits everywhere.")
     whole = [edit for edit in edits if edit.start_line is None and edit.expected_content is None]
     if whole and len(edits) == 1:
         return plan_whole(before.data, _new_text(whole[0]))

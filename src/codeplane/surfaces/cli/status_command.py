@@ -110,7 +110,7 @@ def _undo_line(undo: dict[str, Any]) -> str:
     if not undo.get("batches"):
         return "nothing to undo"
     sizes = f"{undo['size_bytes'] / 1e6:.1f} of at most {undo['limit_bytes'] / 1e6:.0f} MB"
-    return f"{undo['batches']} batches of changes, {sizes}"
+    return f"{undo['batches']} batch{'es' * (undo['batches'] != 1)} of changes, {sizes}"
 
 
 def _gaps(index: dict[str, Any]) -> list[tuple[str, str]]:
