@@ -10,9 +10,7 @@ included. Floor and measured work alternate; the medians are compared.
 import argparse
 import asyncio
 import os
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,6 +28,7 @@ from codeplane.edit.images import FileImage
 from codeplane.edit.locks import PathLocks
 from codeplane.edit.records import Change, RecordStore
 from codeplane.edit.undo import plan_undo
+from repositories import copy_repository
 
 N_FILES = 20
 BODY = b"def function(argument):\n    return argument\n" * 200
@@ -45,13 +44,7 @@ def main() -> int:
         measure_batches(Path(directory), options.runs)
         if options.repo is not None:
             root = Path(directory) / options.repo.name
-            shutil.copytree(options.repo, root, ignore=shutil.ignore_patterns(".git", ".codeplane"), symlinks=True)
-            for command in (
-                ["init", "-q"],
-                ["add", "-A"],
-                ["-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "b"],
-            ):
-                subprocess.run(["git", *command], cwd=root, check=True)
+            copy_repository(options.repo, root)
             paths = sorted(
                 path.relative_to(root).as_posix() for path in root.rglob("*.py") if path.stat().st_size > 2000
             )

@@ -26,6 +26,7 @@ from tree_sitter import Parser
 from codeplane.languages import parsing
 from codeplane.languages.catalog import dialect_of, load_language
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
+from repositories import copy_repository
 
 
 def main() -> int:
@@ -36,13 +37,7 @@ def main() -> int:
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory) / options.repo.name
-        shutil.copytree(options.repo, root, ignore=shutil.ignore_patterns(".git", ".codeplane"), symlinks=True)
-        for command in (
-            ["init", "-q"],
-            ["add", "-A"],
-            ["-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "b"],
-        ):
-            subprocess.run(["git", *command], cwd=root, check=True)
+        copy_repository(options.repo, root)
         measure(root, options.runs)
     return 0
 

@@ -34,6 +34,8 @@ from typing import Any, Self
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from repositories import copy_repository
+
 HERE = Path(__file__).resolve().parent
 OURS = "codeplane"
 KINDS = ("definitions", "references", "identifier", "part")
@@ -160,14 +162,6 @@ def installed(peer: Peer, venvs: Path | None, given: str | None) -> Path:
         subprocess.run([*pip, *peer.packages], check=True, capture_output=True, timeout=1800)
         (directory / "installed").touch()
     return directory / "bin"
-
-
-def copy_repository(source: Path, root: Path) -> None:
-    """Copy a tree and commit it."""
-    shutil.copytree(source, root, ignore=shutil.ignore_patterns(".git", ".codeplane", ".serena"), symlinks=True)
-    identity = ["-c", "user.name=b", "-c", "user.email=b@b"]
-    for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-qm", "b"]):
-        subprocess.run(["git", *command], cwd=root, check=True)
 
 
 async def run(

@@ -33,6 +33,8 @@ from typing import Any
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from repositories import copy_repository
+
 BIN = Path(sys.executable).parent
 SEED = 20
 COMMON_NAMES = ("get", "save", "name", "request", "value", "self", "id", "data", "run", "test", "main", "key", "items")
@@ -109,14 +111,6 @@ def main() -> None:
         questions = draw_questions(root, options.queries)
         with started_server(root) as port:
             asyncio.run(measure(root, port, questions, options.rg))
-
-
-def copy_repository(source: Path, root: Path) -> None:
-    """Copy a tree and commit it."""
-    shutil.copytree(source, root, ignore=shutil.ignore_patterns(".git", ".codeplane", ".serena"), symlinks=True)
-    identity = ["-c", "user.name=b", "-c", "user.email=b@b"]
-    for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-qm", "b"]):
-        subprocess.run(["git", *command], cwd=root, check=True)
 
 
 @dataclass(slots=True)
