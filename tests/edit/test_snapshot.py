@@ -8,7 +8,7 @@ from codeplane.core.paths import RepoPath
 from codeplane.edit.editor import Editor
 from codeplane.edit.locks import PathLocks
 from codeplane.edit.records import RecordStore
-from codeplane.edit.snapshot import finish_snapshot, kept_images, take_snapshot
+from codeplane.edit.snapshot import finish_snapshot, kept_snapshot, take_snapshot
 from codeplane.edit.undo import plan_undo
 
 
@@ -31,7 +31,7 @@ def test_what_a_command_did_is_taken_back(editor: Editor, tmp_path: Path) -> Non
     (tmp_path / "b").unlink()
     (tmp_path / "c").write_text("made\n")
     (tmp_path / "d").write_text("made too\n")
-    changes = finish_snapshot(editor, snapshot, paths("d"))
+    changes = finish_snapshot(editor, snapshot, dict.fromkeys(paths("d")))
     assert [change.path.text for change in changes] == ["d", "a", "b", "c"]
     found = editor.records.find("req_1")
     assert found is not None
@@ -52,11 +52,12 @@ def test_a_command_that_changed_nothing_leaves_no_record(editor: Editor) -> None
 def test_before_images_outlive_the_process_that_took_them(editor: Editor, tmp_path: Path) -> None:
     take_snapshot(editor, "req_1", paths("a", "missing"))
     (tmp_path / "a").write_text("broken\n")
-    kept = kept_images(editor, "req_1")
-    image = kept[RepoPath("a")]
+    kept = kept_snapshot(editor, "req_1")
+    assert kept is not None
+    image = kept[0].images[RepoPath("a")]
     assert image is not None
     assert image.data == b"old a\n"
-    assert kept[RepoPath("missing")] is None
+    assert kept[0].images[RepoPath("missing")] is None
 
 
 def test_what_cannot_be_kept_is_named(editor: Editor, tmp_path: Path) -> None:

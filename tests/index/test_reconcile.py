@@ -341,7 +341,7 @@ def test_a_new_worktree_begins_with_the_index_of_the_main_tree(
     write(tmp_path / "linked", {"src/app.py": "only_here = 1\n"})
     extracted = []
 
-    def spy(job: ExtractionJob, source: bytes) -> object:
+    def spy(job: ExtractionJob, source: bytes, _offered: object) -> object:
         extracted.append(source)
         return extract_here(job, source)
 

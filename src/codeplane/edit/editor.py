@@ -5,6 +5,7 @@ The order is: locks; the files are as expected; record `staging`; new files writ
 removed; record `done`. Whoever finds a record that is not done completes or takes back the batch (`recover`).
 """
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from codeplane.edit.disk import Disk, ExchangeUnsupportedError
 from codeplane.edit.images import FileImage, FoundFile, read_file
 from codeplane.edit.locks import PathLocks
 from codeplane.edit.records import Change, Record, RecordStore, State
+from codeplane.git.state import GitSpan
 
 _log = get_logger(__name__)
 # From so many files on writing them in parallel repays the threads.
@@ -49,7 +51,15 @@ class Editor:
         self.worktree = worktree
         self._locks = locks
         self._disk = disk or Disk()
+        self._stopped = threading.Event()
         self.records = records
+
+    def stop(self) -> None:
+        """Begin no batch any more and take back those that are not wholly in place, because the program is to end.
+
+        What takes other batches back still goes on: the way back stays open to the last.
+        """
+        self._stopped.set()
 
     def look(self, path: RepoPath) -> FoundFile | None:
         """Return what is at a path, None for nothing.
@@ -60,28 +70,40 @@ class Editor:
         with Directories(self._root) as directories:
             return _found(directories, path)
 
-    def apply(self, batch_id: str, changes: Sequence[Change], undoes: tuple[str, ...] = ()) -> None:
+    def apply(
+        self,
+        batch_id: str,
+        changes: Sequence[Change],
+        undoes: tuple[str, ...] = (),
+        git: GitSpan | None = None,
+        also: Callable[[], None] = lambda: None,
+    ) -> None:
         """Make every change, or none of them; `undoes` says which batches this takes back.
+
+        `also` is what has to happen with the files, such as what `git` describes: when it fails, they are put back.
 
         Raises:
             CodePlaneError: STALE_FILE when a file is not what the change expects; nothing was written then.
+            CodePlaneError: SERVER_SHUTTING_DOWN when `stop` was called before everything was in place; as above.
             OSError: the system refused; nothing was written.
         """
-        if not changes:
+        if not changes and git is None:
             return
-        with self._locks.holding([one.path for one in changes]), Directories(self._root) as directories:
+        go_on = _always if undoes else self._go_on
+        with self._locks.holding([one.path for one in changes], go_on), Directories(self._root) as directories:
             for change in changes:
                 self._check(directories, change)
             missing = _missing_directories(directories, changes)
-            record = Record(batch_id, self.worktree, tuple(changes), missing, undoes)
+            record = Record(batch_id, self.worktree, tuple(changes), missing, undoes, git)
             self.records.write(record, State.STAGING)
-            batch = _Batch(record, directories, self._disk)
+            batch = _Batch(record, directories, self._disk, go_on)
             state = State.STAGING
             try:
                 batch.stage()
                 self.records.move(batch_id, State.STAGING, State.PENDING)
                 state = State.PENDING
                 batch.put_all()
+                also()
             except BaseException as error:
                 conflicts = self._take_back(batch, state)
                 if conflicts:
@@ -90,6 +112,10 @@ class Editor:
                 raise
             batch.clean()
             self.records.finish(batch_id)
+
+    def _go_on(self) -> None:
+        if self._stopped.is_set():
+            raise CodePlaneError("SERVER_SHUTTING_DOWN", "The server is stopping; nothing was changed.")
 
     def _take_back(self, batch: "_Batch", state: State) -> tuple[str, ...]:
         """Undo what a failed batch did; return the files that somebody else has changed since.
@@ -125,12 +151,19 @@ class Editor:
         """
         found = self.records.find(batch_id)
         if found is None:
+            self._remove_unseen(batch_id)
             return None
-        record, state = found
-        if state is State.DONE:
+        if found[1] is State.DONE:
             return Recovery(is_applied=True)
-        with self._locks.holding([one.path for one in record.changes]), Directories(self._root) as directories:
-            batch = _Batch(record, directories, self._disk)
+        with self._locks.holding([one.path for one in found[0].changes]), Directories(self._root) as directories:
+            # A process that is ending may have been at work on it until now.
+            found = self.records.find(batch_id)
+            if found is None:
+                return None
+            record, state = found
+            if state is State.DONE:
+                return Recovery(is_applied=True)
+            batch = _Batch(record, directories, self._disk, _always)
             is_applied = state is State.PENDING
             conflicts = batch.bring_to(is_after=is_applied) if state is not State.STAGING else ()
             batch.clean()
@@ -140,6 +173,12 @@ class Editor:
                 batch.remove_directories()
                 self.records.drop(batch_id, state)
         return Recovery(is_applied, conflicts)
+
+    def _remove_unseen(self, batch_id: str) -> None:
+        """Remove what a process left that died while it wrote the record."""
+        unseen = self.records.directory / f"{batch_id}.new"
+        if unseen.parent == self.records.directory:
+            unseen.unlink(missing_ok=True)
 
     @staticmethod
     def _check(directories: Directories, change: Change) -> None:
@@ -156,8 +195,9 @@ class Editor:
 class _Batch:
     """One batch on its way into the tree."""
 
-    def __init__(self, record: Record, directories: Directories, disk: Disk) -> None:
+    def __init__(self, record: Record, directories: Directories, disk: Disk, go_on: Callable[[], None]) -> None:
         self.record = record
+        self._go_on = go_on
         self.put: set[str] = set()
         self._directories = directories
         self._disk = disk
@@ -173,15 +213,20 @@ class _Batch:
         ]
         if len(work) < _MANY_FILES:
             for place, image in work:
-                self._disk.stage(place, image)
+                self._stage_one(place, image)
             return
         with ThreadPoolExecutor(_N_THREADS) as pool:
-            for done in [pool.submit(self._disk.stage, place, image) for place, image in work]:
+            for done in [pool.submit(self._stage_one, place, image) for place, image in work]:
                 done.result()
+
+    def _stage_one(self, place: Place, image: FileImage) -> None:
+        self._go_on()
+        self._disk.stage(place, image)
 
     def put_all(self) -> None:
         """Put every file in its place and make the names durable."""
         for number, change in enumerate(self.record.changes):
+            self._go_on()
             self._put(number, change.path, change.before, change.after)
             self.put.add(change.path.text)
         self._sync()
@@ -298,6 +343,10 @@ class _Batch:
         for above in {one.path.parent for one in self.record.changes}:
             if self._directories.exists(above):
                 self._disk.sync(self._directories.descriptor(above))
+
+
+def _always() -> None:
+    """Let a batch go on, whatever happens."""
 
 
 def stale(path: RepoPath, reason: str) -> CodePlaneError:

@@ -19,6 +19,7 @@ from typing import Any, Final
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import STAGED_PREFIX, RepoPath
 from codeplane.edit.images import FileImage
+from codeplane.git.state import GitSpan, decode_span, encode_span
 
 _MAGIC: Final = b"codeplane record 1\n"
 _LENGTH_BYTES: Final = 8
@@ -48,13 +49,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One batch: its changes, the directories it makes, and the batches that it takes back."""
+    """One batch: its changes, the directories it makes, the batches that it takes back, and what it did to git."""
 
     batch_id: str
     worktree: str
     changes: tuple[Change, ...]
     directories: tuple[RepoPath, ...] = ()
     undoes: tuple[str, ...] = ()
+    git: GitSpan | None = None
 
     def staged_name(self, number: int) -> str:
         """Return the name under which the file of a change is staged, beside the file itself."""
@@ -119,6 +121,16 @@ class RecordStore:
             if path.suffix[1:] in _UNFINISHED:
                 yield path.stem, State(path.suffix[1:])
 
+    def written_ns(self, batch_id: str) -> int:
+        """Return when a finished record was written, in the file system's own time."""
+        return self._path(batch_id, State.DONE).stat().st_mtime_ns
+
+    def batches(self) -> frozenset[str]:
+        """Return the ids of all batches that are kept."""
+        if not self.directory.is_dir():
+            return frozenset()
+        return frozenset(path.stem for path in self.directory.iterdir())
+
     def n_done(self) -> int:
         """Return how many finished batches are kept."""
         return sum(1 for _ in self._done())
@@ -167,14 +179,17 @@ def encode(record: Record) -> bytes:
     """Return a record as bytes."""
     contents: list[bytes] = []
     places: dict[str, tuple[int, int]] = {}
+    n_bytes = 0
 
     def described(image: FileImage | None) -> dict[str, Any] | None:
+        nonlocal n_bytes
         if image is None:
             return None
         if image.sha256 not in places:
             packed = zlib.compress(image.data, _LEVEL)
-            places[image.sha256] = (sum(map(len, contents)), len(packed))
+            places[image.sha256] = (n_bytes, len(packed))
             contents.append(packed)
+            n_bytes += len(packed)
         return {
             "sha256": image.sha256,
             "at": places[image.sha256],
@@ -192,6 +207,7 @@ def encode(record: Record) -> bytes:
             {"path": one.path.text, "before": described(one.before), "after": described(one.after)}
             for one in record.changes
         ],
+        "git": encode_span(record.git) if record.git is not None else None,
     }
     text = json.dumps(head, sort_keys=True).encode()
     data = b"".join([_MAGIC, len(text).to_bytes(_LENGTH_BYTES), text, *contents])
@@ -230,4 +246,5 @@ def decode(data: bytes, batch_id: str) -> Record:
         tuple(Change(RepoPath(one["path"]), image(one["before"]), image(one["after"])) for one in head["changes"]),
         tuple(RepoPath(text) for text in head["directories"]),
         tuple(head["undoes"]),
+        decode_span(head["git"]) if head.get("git") is not None else None,
     )

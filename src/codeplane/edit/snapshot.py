@@ -4,14 +4,16 @@ Before-images of the named paths are kept durably; afterwards what differs becom
 that the same undo takes it back. Whoever dies in between leaves a record that says what may have changed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.edit.editor import Editor
 from codeplane.edit.images import FileImage
 from codeplane.edit.records import Change, Record, State
+from codeplane.git.state import GitSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,8 @@ class Snapshot:
     unreadable: tuple[RepoPath, ...]
 
 
-def take_snapshot(editor: Editor, batch_id: str, paths: Iterable[RepoPath]) -> Snapshot:
-    """Keep what is at paths, durable when this returns.
+def take_snapshot(editor: Editor, batch_id: str, paths: Iterable[RepoPath], git: GitSpan | None = None) -> Snapshot:
+    """Keep what is at paths, and the state of git if it is given, durable when this returns.
 
     Raises:
         OSError: it cannot be kept; whatever was to follow must not happen then.
@@ -38,18 +40,23 @@ def take_snapshot(editor: Editor, batch_id: str, paths: Iterable[RepoPath]) -> S
             unreadable.append(path)
     # As long as it is not known what comes of them, the files count as unchanged.
     changes = tuple(Change(path, image, image) for path, image in images.items())
-    editor.records.write(Record(batch_id, editor.worktree, changes), State.DONE)
+    editor.records.write(Record(batch_id, editor.worktree, changes, git=git), State.DONE)
     return Snapshot(batch_id, images, tuple(unreadable))
 
 
-def finish_snapshot(editor: Editor, snapshot: Snapshot, more: Iterable[RepoPath] = ()) -> tuple[Change, ...]:
+def finish_snapshot(
+    editor: Editor,
+    snapshot: Snapshot,
+    known_before: Mapping[RepoPath, FileImage | None] = MappingProxyType({}),
+    git: GitSpan | None = None,
+) -> tuple[Change, ...]:
     """Keep what differs from a snapshot, so that it can be undone; return it.
 
-    `more` are paths that were found to be new since: they count as not having been there.
+    `known_before` are paths that were not in the snapshot although it is known what they were, or that there was
+    nothing; `git` is what was changed besides files.
     """
-    known = {**dict.fromkeys(more), **snapshot.images}
     changes = []
-    for path, before in known.items():
+    for path, before in {**known_before, **snapshot.images}.items():
         try:
             after = _image(editor, path)
         except (CodePlaneError, OSError):
@@ -57,17 +64,20 @@ def finish_snapshot(editor: Editor, snapshot: Snapshot, more: Iterable[RepoPath]
             after = None
         if before != after and not (before is not None and before.is_like(after)):
             changes.append(Change(path, before, after))
-    if changes:
-        editor.records.write(Record(snapshot.batch_id, editor.worktree, tuple(changes)), State.DONE)
+    if changes or git is not None:
+        editor.records.write(Record(snapshot.batch_id, editor.worktree, tuple(changes), git=git), State.DONE)
     else:
         editor.records.drop(snapshot.batch_id, State.DONE)
     return tuple(changes)
 
 
-def kept_images(editor: Editor, batch_id: str) -> dict[RepoPath, FileImage | None]:
-    """Return the before-images of a snapshot whose process died, by which what it left can be told."""
+def kept_snapshot(editor: Editor, batch_id: str) -> tuple[Snapshot, GitSpan | None] | None:
+    """Return the snapshot of a process that died, by which what it left can be told; None when there is none."""
     found = editor.records.find(batch_id)
-    return {change.path: change.before for change in found[0].changes} if found is not None else {}
+    if found is None:
+        return None
+    record = found[0]
+    return Snapshot(batch_id, {change.path: change.before for change in record.changes}, ()), record.git
 
 
 def _image(editor: Editor, path: RepoPath) -> FileImage | None:

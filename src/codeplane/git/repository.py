@@ -162,7 +162,7 @@ def run_git(
             ProcessRequest(
                 argv=("git", "--no-pager", *settings, *arguments),
                 cwd=directory,
-                environment=_git_environment(os.environ),
+                environment=git_environment(os.environ),
                 timeout_seconds=GIT_TIMEOUT_SECONDS,
                 stdin=stdin,
                 output_limit_bytes=output_limit,
@@ -174,7 +174,7 @@ def run_git(
         raise
 
 
-def _git_environment(environ: Mapping[str, str]) -> dict[str, str]:
+def git_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Leave out variables that would point git elsewhere, as when called from inside a git hook."""
     kept = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     kept.update({"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8"})

@@ -8,15 +8,16 @@ import marshal
 import queue
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.processes import Companion, CompanionGoneError
 from codeplane.index.facts.encoded import EncodedFacts, encode_facts, encoded
-from codeplane.languages.facts import no_facts
+from codeplane.languages.facts import FileFacts, no_facts
 from codeplane.languages.parsing import TIME_LIMIT_S
 
 # Below so many bytes of source this process does the work itself.
@@ -27,6 +28,8 @@ _N_WORKERS = 2
 _BATCH_BYTES = 200_000
 _BATCH_FILES = 60
 _Batch = list["ExtractionJob"]
+OfferedFacts = Mapping[tuple[str, bytes], FileFacts]
+"""Facts that somebody has at hand, by dialect and text."""
 
 
 class ExtractionJob(NamedTuple):
@@ -158,9 +161,11 @@ def _start(pack: Path) -> Companion:
     return Companion(argv, pack.parent)
 
 
-def extract_here(job: ExtractionJob, source: bytes) -> EncodedFacts | None:
-    """Extract facts in this process."""
-    return encode_facts(source, job.dialect)
+def extract_here(
+    job: ExtractionJob, source: bytes, offered: OfferedFacts = MappingProxyType({})
+) -> EncodedFacts | None:
+    """Extract facts in this process, unless somebody has just done so."""
+    return encode_facts(source, job.dialect, offered.get((job.dialect, source)))
 
 
 def _ask(worker: Companion, batch: _Batch) -> list[EncodedFacts | None]:

@@ -189,14 +189,16 @@ def _files_used_by(reader: FactReader, tests: dict[str, int]) -> set[int]:
 
 def _computed_imports(reader: FactReader, tests: dict[str, int]) -> tuple[str, ...]:
     """Return the tests that import by a name the syntax does not show."""
-    rows = reader.connection.execute(
-        "SELECT path, facts_id, dialect FROM files WHERE facts_id IS NOT NULL ORDER BY path"
-    )
-    return tuple(
-        path
-        for path, facts_id, dialect in rows
-        if path in tests and load_language(dialect) is not None and reader.flag("computed imports", facts_id, _computes)
-    )
+    rows = reader.connection.execute("SELECT path, facts_id, dialect FROM files WHERE facts_id IS NOT NULL")
+    known = {None: False}
+    found = []
+    for path, facts_id, dialect in rows:
+        if path in tests:
+            if dialect not in known:
+                known[dialect] = load_language(dialect) is not None
+            if known[dialect] and reader.flag("computed imports", facts_id, _computes):
+                found.append(path)
+    return tuple(sorted(found))
 
 
 def _computes(outline: Outline) -> bool:

@@ -38,6 +38,7 @@ from codeplane.index.index_store import (
 from codeplane.index.lexical_index import LexicalIndex, LexicalUpdate, documents_to_rank
 from codeplane.index.sweep import FileStamp, Sweep, Sweeper
 from codeplane.index.text_pack import TextPack
+from codeplane.languages.facts import FileFacts
 from codeplane.store.sqlite import Database
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ class Reconciler:
         self._now_ns = now_ns
         self._holds_tracked = holds_tracked
         self.listeners: list[Progress] = []
+        self.offered: dict[tuple[str, bytes], FileFacts] = {}
         self.lexical = LexicalIndex(store.directory / "tantivy")
         self._running = threading.Lock()
         self._turn = threading.Condition()
@@ -353,6 +355,7 @@ class Reconciler:
         # A start that finds nothing changed needs none of what updates are made with.
         from codeplane.index.update import IndexUpdate, UpdateInput  # noqa: PLC0415
 
+        offered, self.offered = self.offered, {}
         with self.store.database.write() as connection:
             epoch = number_of(_meta(connection, "epoch", "0"))
             self.store.follow_pack(connection)
@@ -360,7 +363,9 @@ class Reconciler:
                 # Another process published while this one waited for its turn.
                 before = self._state_of(stored_state(connection), found, None)
             removed, suspects = _difference(before, found)
-            given = UpdateInput(found.files, before.files, removed, suspects, self._holds_tracked, self._progress)
+            given = UpdateInput(
+                found.files, before.files, removed, suspects, self._holds_tracked, self._progress, offered
+            )
             size = number_of(_meta(connection, "pack_size", "0"))
             is_large = len(removed) + len(suspects) >= _MANY_FILES or self.lexical.epoch() < 0
             ranked = self.lexical.begin(epoch) if is_large else None

@@ -19,6 +19,7 @@ from codeplane.index.reconcile import IndexState, Reconciler, ReconcileReport
 from codeplane.index.seeding import seed_index
 from codeplane.index.sweep import Sweeper
 from codeplane.languages.catalog import is_text_only
+from codeplane.languages.facts import FileFacts
 
 if TYPE_CHECKING:
     from codeplane.index.update import Progress
@@ -119,6 +120,10 @@ class RepositoryIndex:
             while len(self._states) > _KEPT_EPOCHS:
                 self._states.popitem(last=False)
         return report
+
+    def offer(self, dialect: str, source: bytes, facts: FileFacts) -> None:
+        """Give facts that were just extracted from a text to the next update, which need not extract them again."""
+        self._reconciler.offered[dialect, source] = facts
 
     def state(self, epoch: int | None = None) -> IndexState:
         """Return the newest state, or that of an epoch that is still kept.

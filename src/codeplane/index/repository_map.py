@@ -7,6 +7,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from codeplane.index.facts.model import ExportEntry
@@ -18,6 +19,8 @@ from codeplane.index.index_store import IndexedFile
 from codeplane.index.symbol_names import qualifier
 from codeplane.languages.facts import DefinitionKind
 
+# So many paths, and whether they are tests, are remembered: an edit asks about all of them.
+_KNOWN_PATHS: Final = 100_000
 _TEST_FILE: Final = re.compile(
     r"(?:^|/)(?:test_[^/]*\.pyw?|[^/]*_tests?\.(?:py|go|rb|exs|c|cc|cpp|rs|lua|sh)|tests?\.py"
     r"|[^/]*\.(?:test|spec)\.(?:[cm]?[jt]sx?|vue)|[^/]*(?:Test|Tests|Spec|IT)\.(?:java|kt|scala|cs|php|swift|groovy)"
@@ -157,6 +160,7 @@ def test_files(files: Iterable[IndexedFile]) -> list[str]:
     return sorted(file.path for file in files if _TEST_FILE.search(file.path))
 
 
+@lru_cache(maxsize=_KNOWN_PATHS)
 def is_test_file(path: str) -> bool:
     """Tell whether a path is that of a file that holds tests."""
     return _TEST_FILE.search(path) is not None

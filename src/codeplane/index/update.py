@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeplane.core.hashing import sha256_bytes, sha256_normalised
-from codeplane.index.extraction import MANY_BYTES, Errand, ExtractionJob, ExtractionPool, extract_here
+from codeplane.index.extraction import MANY_BYTES, Errand, ExtractionJob, ExtractionPool, OfferedFacts, extract_here
 from codeplane.index.facts.encoded import EncodedFacts
 from codeplane.index.index_store import IndexedFile, IndexStore, write_files
 from codeplane.index.lexical_index import LexicalUpdate, documents_to_rank
@@ -38,6 +38,7 @@ class UpdateInput:
     suspects: list[str]
     holds_tracked: Callable[[str], bool]
     progress: Progress
+    offered: OfferedFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,7 @@ class _Intake:
                 continue
             readings.append(reading)
             if job is not None:
-                self._keep(job, extract_here(job, data))
+                self._keep(job, extract_here(job, data, given.offered))
             given.progress(number, len(given.suspects))
         return readings, gone
 

@@ -3,6 +3,7 @@
 from codeplane.core.errors import CodePlaneError
 from codeplane.ledger.chain import LedgerRow
 from codeplane.operations.operation import Recovered
+from codeplane.workspace.taking_back import complete_git_part
 from codeplane.workspace.workspace import Workspace
 
 
@@ -13,6 +14,8 @@ def recover_edit(workspace: Workspace, begun: LedgerRow) -> Recovered:
         error = CodePlaneError("CALL_INTERRUPTED")
         return Recovered("failed", {"error": error.code, "message": error.message})
     found = workspace.editor.records.find(begun.call_id or "")
+    if found is not None:
+        complete_git_part(workspace.repository, found[0])
     after = {
         change.path.text: change.after.sha256 if change.after is not None else None
         for change in (found[0].changes if found is not None else ())

@@ -12,10 +12,11 @@ _WITHOUT_LOCALS = frozenset(DefinitionKind) - {DefinitionKind.PARAMETER}
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The paths of definitions in changed lines, and the lines of new syntax errors."""
+    """The paths of definitions in changed lines, the lines of new syntax errors, and the facts of the new text."""
 
     symbols: tuple[str, ...] = ()
     error_lines: tuple[int, ...] = ()
+    facts: FileFacts | None = None
 
 
 def touched_by(
@@ -25,12 +26,16 @@ def touched_by(
     old_lines: Sequence[tuple[int, int]],
     new_lines: Sequence[tuple[int, int]],
 ) -> Touched:
-    """Return what changed between two texts of a file; lines are those of the edits, before and after."""
+    """Return what changed between two texts of a file; lines are those of the edits, before and after.
+
+    Where nothing was taken out the old text is looked at only for errors that it had already.
+    """
     language = load_language(dialect_of(path))
     if language is None or len(before or b"") + len(after or b"") > MAX_SOURCE_BYTES:
         return Touched()
-    old = language.extract(before) if before is not None else None
     new = language.extract(after) if after is not None else None
+    is_old_needed = before is not None and bool(old_lines or (new is not None and new.n_errors))
+    old = language.extract(before) if before is not None and is_old_needed else None
     names = dict.fromkeys(
         [
             *(_named(old, before, old_lines) if old is not None and before is not None else ()),
@@ -48,7 +53,27 @@ def touched_by(
             after.count(b"\n", 0, start) + 1 for start in new.error_starts if _line_text(after, start) not in known
         }
         errors = tuple(sorted(lines)) or tuple(sorted(after.count(b"\n", 0, one) + 1 for one in new.error_starts))[:1]
-    return Touched(tuple(names), errors)
+    return Touched(tuple(names), errors, new)
+
+
+def changed_symbols(path: str, before: bytes | None, after: bytes | None) -> list[str]:
+    """Return the definitions that others can name whose text differs; what holds a changed one is not named itself."""
+    language = load_language(dialect_of(path))
+    if language is None or before == after or len(before or b"") + len(after or b"") > MAX_SOURCE_BYTES:
+        return []
+    old = _texts_of(language.extract(before), before) if before is not None else {}
+    new = _texts_of(language.extract(after), after) if after is not None else {}
+    changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return [name for name in changed if not any(other.startswith(f"{name}.") for other in changed)]
+
+
+def _texts_of(facts: FileFacts, source: bytes) -> dict[str, list[bytes]]:
+    outer = {0, *(one.body_scope for one in facts.definitions if one.kind in _HOLDERS)}
+    found: dict[str, list[bytes]] = {}
+    for one in facts.definitions:
+        if one.scope in outer and one.kind in _WITHOUT_LOCALS:
+            found.setdefault(one.lexical_path, []).append(source[one.start : one.end])
+    return found
 
 
 def _named(facts: FileFacts, source: bytes, lines: Sequence[tuple[int, int]]) -> list[str]:

@@ -13,6 +13,7 @@ from codeplane.ledger.sessions import Session
 from codeplane.ledger.tasks import Budget
 from codeplane.operations.answer import ResourceLink
 from codeplane.operations.models import Request, Result
+from codeplane.workspace.git_bracket import GitBracket
 from codeplane.workspace.workspace import Workspace
 
 RequestT = TypeVar("RequestT", bound=Request)
@@ -34,6 +35,7 @@ class CallContext:
     A handler reports progress and asks now and then whether the caller still wants the answer.
     It notes in `changes` what it did to files, also when it then fails, and in `failure` what a test run showed;
     the door makes fingerprints from both. Where `changes` stays empty the door compares the files it knows of.
+    `bracket` is there for operations that are bracketed by a snapshot; finishing it tells what has changed.
     `is_reconciled` says that the handler itself brought the index up to date after its last write.
     """
 
@@ -49,6 +51,7 @@ class CallContext:
     changes: list[FileChange] = field(default_factory=list)
     failure: Failure | None = None
     is_reconciled: bool = False
+    bracket: GitBracket | None = None
 
     def check_cancelled(self) -> None:
         """Stop here if the caller cancelled.
@@ -78,6 +81,8 @@ class Operation(Generic[RequestT, ResultT]):
     `recover` tells the outcome of a call that was interrupted; without it the door compares file states.
     `is_dry_run` tells whether a request only asks what would happen: such a call is judged as a read, begins nothing
     and does not count. `runs_tests` lets calls count as test runs instead of mutations.
+    `snapshots` brackets calls that change files or git by other means than the editor: what was there is kept before,
+    what differs afterwards can be undone, and a call that fails is taken back at once.
     """
 
     name: str
@@ -99,6 +104,7 @@ class Operation(Generic[RequestT, ResultT]):
     links: Callable[[ResultT], tuple[ResourceLink, ...]] = lambda _result: ()
     is_dry_run: Callable[[RequestT], bool] = lambda _request: False
     runs_tests: bool = False
+    snapshots: bool = False
 
     def budget_of(self, request: RequestT) -> Budget | None:
         """Return what a call uses up of its task; None for what does not count: reads, records and dry runs."""

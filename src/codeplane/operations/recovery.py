@@ -9,6 +9,7 @@ from codeplane.core.hashing import sha256_file, sha256_text
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.paths import RepoPath
 from codeplane.ledger.chain import LedgerRow, NewEvent, OpenCall
+from codeplane.operations.git_change import recover_git
 from codeplane.operations.operation import AnyOperation, Recovered
 from codeplane.workspace.workspace import Workspace
 
@@ -48,9 +49,12 @@ def _end(workspace: Workspace, operations: Mapping[str, AnyOperation], open_call
 
 
 def _outcome(workspace: Workspace, operation: AnyOperation | None, begun: LedgerRow) -> Recovered:
-    if operation is not None and operation.recover is not None:
+    recover = operation.recover if operation is not None else None
+    if operation is not None and operation.snapshots:
+        recover = recover_git
+    if recover is not None:
         try:
-            return operation.recover(workspace, begun)
+            return recover(workspace, begun)
         except (CodePlaneError, OSError) as error:
             _log.warning("recovery failed; the files are asked", extra=fields(call=begun.call_id, reason=str(error)))
     return outcome_from_files(workspace.root, begun.body)

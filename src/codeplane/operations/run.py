@@ -15,6 +15,7 @@ from codeplane.core.hashing import sha256_bytes
 from codeplane.core.logs import correlated, fields, get_logger
 from codeplane.core.redaction import redact, redact_value
 from codeplane.core.tracing import TracedStep
+from codeplane.edit.records import State
 from codeplane.ledger.callers import Caller
 from codeplane.ledger.chain import NewEvent
 from codeplane.ledger.effects import EffectClass, Effects
@@ -28,6 +29,8 @@ from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import AnyOperation, CallContext
 from codeplane.operations.recovery import recover_interrupted, state_of
 from codeplane.operations.traces import CallTrace, traced
+from codeplane.workspace.git_bracket import GitBracket
+from codeplane.workspace.taking_back import plan_taking_back, take_back
 from codeplane.workspace.workspace import Workspace
 
 _log = get_logger(__name__)
@@ -93,6 +96,7 @@ class _Call:
     is_begun: bool = False
     before: dict[str, str | None] = field(default_factory=dict)
     context: CallContext | None = None
+    bracket: GitBracket | None = None
     evidence: Evidence = field(default_factory=Evidence)
     progress: Progress | None = None
     steps: list[TracedStep] = field(default_factory=list)
@@ -307,6 +311,17 @@ def _append_begun(door: Door, call: _Call) -> None:
     call.warnings.extend(nearly_used(reserved.task, call.budget, workspace.clock.now_ms()))
 
 
+def _take_snapshot(door: Door, call: _Call) -> None:
+    """Keep what a call that does not use the editor may change."""
+    if not (call.operation.snapshots and call.is_begun):
+        return
+    bracket = door.workspace.git_bracket(call.call_id)
+    bracket.begin(call.effects.touched)
+    call.bracket = bracket
+    if bracket.unreadable:
+        call.warnings.append(f"no copy could be kept of {', '.join(bracket.unreadable[:5])}")
+
+
 def _refresh_index(door: Door, call: _Call) -> None:
     workspace = door.workspace
     if call.operation.reads_index and not workspace.index.are_fresh(call.operation.reads_only(call.request)):
@@ -330,11 +345,32 @@ def _call_handler(door: Door, call: _Call) -> None:
         is_cancelled=call.controls.is_cancelled,
         warnings=call.warnings,
         incomplete=call.incomplete,
+        bracket=call.bracket,
     )
     call.context = context
     context.check_cancelled()
     call.result = call.operation.handler(context, call.request)
     call.outcome = Outcome.FINISHED
+
+
+def _finish_snapshot(door: Door, call: _Call) -> None:
+    """Keep what a bracketed call changed; what a failed one changed is taken back."""
+    if call.bracket is None:
+        return
+    outcome = call.bracket.finish()
+    if call.outcome is Outcome.FINISHED or outcome.is_nothing:
+        return
+    workspace = door.workspace
+    kept = workspace.editor.records.find(call.call_id)
+    if kept is None:
+        return
+    plan = plan_taking_back(workspace.repository, workspace.editor, [kept[0]])
+    if plan.files.conflicts or plan.git_conflicts:
+        call.warnings.append("the call failed and what it had changed could not be taken back: it was changed again")
+        return
+    take_back(workspace.repository, workspace.editor, f"{call.call_id}-back", plan, (call.call_id,))
+    for batch in (call.call_id, f"{call.call_id}-back"):
+        workspace.editor.records.drop(batch, State.DONE)
 
 
 def _render(_door: Door, call: _Call) -> None:
@@ -468,8 +504,10 @@ STEPS: tuple[Step, ...] = (
     Step("work_out_effects", _work_out_effects),
     Step("ask_policies", _ask_policies),
     Step("append_begun", _append_begun),
+    Step("take_snapshot", _take_snapshot),
     Step("refresh_index", _refresh_index),
     Step("call_handler", _call_handler),
+    Step("finish_snapshot", _finish_snapshot, always=True),
     Step("render", _render, always=True),
     Step("reconcile_writes", _reconcile_writes, always=True),
     Step("take_fingerprints", _take_fingerprints, always=True),

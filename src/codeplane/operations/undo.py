@@ -1,6 +1,6 @@
 """`undo`: take back what an operation, a task or a session changed; what was changed since is kept or in the way."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, ClassVar, Literal
 
@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 from codeplane.core.clock import iso_from_ms
 from codeplane.core.errors import CodePlaneError
 from codeplane.edit.records import Change, Record, State
-from codeplane.edit.undo import UndoConflict, UndoPlan, plan_undo
 from codeplane.ledger.chain import LedgerRow, RowFilter
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.fingerprints import FileChange
@@ -17,11 +16,14 @@ from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.operations.write_access import write_refused
+from codeplane.workspace.taking_back import TakingBack, plan_taking_back, take_back
 from codeplane.workspace.workspace import Workspace
 
 NAME = "undo"
 _LOOK_BACK = 2_000
 _SHOWN = 10
+# A call that was interrupted may have changed something, too.
+_ENDED = frozenset({"finished", "failed"})
 
 
 class UndoRequest(Request):
@@ -71,6 +73,7 @@ class UndoResult(Result):
     mutation_id: str | None = None
     undone: list[str] = Field(default_factory=list)
     files: list[UndoneFile] = Field(default_factory=list)
+    git: list[str] = Field(default_factory=list, description="What of git was brought back.")
     candidates: list[UndoableOperation] = Field(default_factory=list)
     summary: str
     display_to_user: str | None = None
@@ -79,9 +82,12 @@ class UndoResult(Result):
 def _effects(workspace: Workspace, request: UndoRequest) -> Effects:
     if not _has_target(request):
         return Effects()
-    plan = plan_undo(workspace.editor, _records(workspace, request))
-    paths = tuple(change.path for change in plan.changes)
-    return Effects(reads=paths) if request.dry_run else Effects(writes=paths, destructive=True)
+    plan = plan_taking_back(workspace.repository, workspace.editor, _records(workspace, request))
+    paths = tuple(change.path for change in plan.files.changes)
+    if request.dry_run:
+        return Effects(reads=paths)
+    refs = tuple(plan.git.before.refs) if plan.git is not None else ()
+    return Effects(writes=paths, git_refs=refs, destructive=True)
 
 
 def _has_target(request: UndoRequest) -> bool:
@@ -96,19 +102,25 @@ def _handle(context: CallContext, request: UndoRequest) -> UndoResult:
         summary = "Nothing can be undone." if not shown else "These can be undone; give the operation you mean."
         return UndoResult(applied=False, dry_run=True, candidates=shown, summary=summary)
     records = _records(workspace, request)
-    plan = plan_undo(workspace.editor, records)
-    if plan.conflicts:
-        raise _conflict(plan.conflicts)
-    undone = tuple(record.batch_id for record in records)
-    if request.dry_run:
-        return _result(plan, undone, None)
-    context.check_cancelled()
+    lease = workspace.git_lease()
+    if any(record.git is not None for record in records):
+        lease.take()
     try:
-        workspace.editor.apply(context.call_id, plan.changes, undone)
-    except OSError as error:
-        raise write_refused(error) from error
+        plan = plan_taking_back(workspace.repository, workspace.editor, records)
+        if plan.files.conflicts or plan.git_conflicts:
+            raise _conflict(plan)
+        undone = tuple(record.batch_id for record in records)
+        if request.dry_run:
+            return _result(plan, undone, None)
+        context.check_cancelled()
+        try:
+            take_back(workspace.repository, workspace.editor, context.call_id, plan, undone)
+        except OSError as error:
+            raise write_refused(error) from error
+    finally:
+        lease.release()
     workspace.editor.remove_empty(path for record in records for path in record.directories)
-    context.changes.extend(_file_change(change) for change in plan.changes)
+    context.changes.extend(_file_change(change) for change in plan.files.changes)
     workspace.refresh_index()
     context.is_reconciled = True
     return _result(plan, undone, context.call_id)
@@ -138,10 +150,10 @@ def _finished(workspace: Workspace, wanted: RowFilter) -> Iterator[tuple[LedgerR
     worktree = workspace.repository.worktree_id
     gone = _undone(workspace)
     for row in workspace.chain.rows(wanted):
-        if row.kind != "finished" or row.call_id is None or row.worktree != worktree or row.call_id in gone:
+        if row.kind not in _ENDED or row.call_id is None or row.worktree != worktree or row.call_id in gone:
             continue
         kept = workspace.editor.records.find(row.call_id)
-        if kept is not None and kept[1] is State.DONE and kept[0].changes:
+        if kept is not None and kept[1] is State.DONE and (kept[0].changes or kept[0].git is not None):
             yield row, kept[0]
 
 
@@ -157,7 +169,8 @@ def _undone(workspace: Workspace) -> set[str]:
     return gone
 
 
-def _conflict(conflicts: Sequence[UndoConflict]) -> CodePlaneError:
+def _conflict(plan: TakingBack) -> CodePlaneError:
+    conflicts = plan.files.conflicts
     details: list[dict[str, Any]] = [
         {
             "path": one.path.text,
@@ -169,7 +182,8 @@ def _conflict(conflicts: Sequence[UndoConflict]) -> CodePlaneError:
         }
         for one in conflicts
     ]
-    named = "; ".join(f"{one.path}: {one.reason}" for one in conflicts[:3])
+    details.extend({"git": reason} for reason in plan.git_conflicts[:20])
+    named = "; ".join([*(f"{one.path}: {one.reason}" for one in conflicts[:3]), *plan.git_conflicts[:3]])
     return CodePlaneError("UNDO_CONFLICT", f"Nothing was undone. {named}.", details={"conflicts": details})
 
 
@@ -192,34 +206,57 @@ def _undoable(row: LedgerRow, record: Record) -> UndoableOperation:
         session=row.session,
         task=row.task_id,
         time=iso_from_ms(row.ts_ms),
-        files=[change.path.text for change in record.changes[:_SHOWN]],
+        files=_touched(record)[:_SHOWN],
     )
 
 
-def _result(plan: UndoPlan, undone: tuple[str, ...], mutation_id: str | None) -> UndoResult:
+def _touched(record: Record) -> list[str]:
+    tracked = record.git.tracked if record.git is not None else ()
+    refs = record.git.before.refs if record.git is not None else ()
+    return [*(change.path.text for change in record.changes), *tracked, *refs]
+
+
+def _result(plan: TakingBack, undone: tuple[str, ...], mutation_id: str | None) -> UndoResult:
     files = []
-    for change in plan.changes:
+    for change in plan.files.changes:
         action: Literal["restored", "removed", "recreated", "merged"] = "restored"
         if change.after is None:
             action = "removed"
         elif change.before is None:
             action = "recreated"
-        elif change.path in plan.merged:
+        elif change.path in plan.files.merged:
             action = "merged"
         sha256 = change.after.sha256 if change.after is not None else None
         files.append(UndoneFile(path=change.path.text, action=action, file_sha256=sha256))
     verb = "taken back" if mutation_id is not None else "would be taken back"
     n_operations = f"{len(undone)} operation{'s' * (len(undone) != 1)}"
     summary = f"{n_operations} {verb}: {len(files)} file{'s' * (len(files) != 1)}"
+    git = _git_restored(plan)
+    if git:
+        summary += f", {len(git)} of git's refs and records"
     return UndoResult(
         applied=mutation_id is not None,
         dry_run=mutation_id is None,
         mutation_id=mutation_id,
         undone=list(undone),
         files=files,
+        git=git,
         summary=summary,
-        display_to_user=f"{summary}: {', '.join(one.path for one in files[:5])}",
+        display_to_user=f"{summary}: {', '.join([*(one.path for one in files[:5]), *git[:5]])}",
     )
+
+
+def _git_restored(plan: TakingBack) -> list[str]:
+    """Return what of git is brought back, in words."""
+    if plan.git is None or plan.git.after is None:
+        return []
+    after = plan.git.after
+    found = [f"HEAD is at {after.head.removeprefix('ref: ')}"] if after.head is not None else []
+    found.extend(f"{name} {f'is at {oid[:12]}' if oid is not None else 'is gone'}" for name, oid in after.refs.items())
+    if after.entries:
+        found.append(f"{len(after.entries)} staged path{'s' * (len(after.entries) != 1)}")
+    found.extend(name.partition(":")[2] for name in after.files)
+    return found
 
 
 def _render(result: UndoResult) -> str:
@@ -227,6 +264,7 @@ def _render(result: UndoResult) -> str:
     lines.extend(
         f" {one.path} {one.action}" + (f"; sha256={one.file_sha256}" if one.file_sha256 else "") for one in result.files
     )
+    lines.extend(f" git: {one}" for one in result.git[:_SHOWN])
     lines.extend(
         f" {one.operation} {one.name} {one.time} {one.session}: {', '.join(one.files)}" for one in result.candidates
     )
@@ -236,7 +274,7 @@ def _render(result: UndoResult) -> str:
 UNDO = Operation(
     name=NAME,
     family="edits",
-    summary="Take back what an operation, a task or a session changed in files; an undo can be undone.",
+    summary="Take back what an operation, a task or a session changed in files and git; an undo can be undone.",
     request_type=UndoRequest,
     result_type=UndoResult,
     effect=EffectClass.WRITE,

@@ -15,6 +15,7 @@ from codeplane.edit.planning import AppliedSpan, PlannedText, SpanEdit, plan_upd
 from codeplane.edit.records import Change
 from codeplane.edit.texts import read_text
 from codeplane.index.impact import HIGH, affected_tests
+from codeplane.languages.catalog import dialect_of
 from codeplane.ledger.chain import RowFilter
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.fingerprints import FileChange
@@ -252,6 +253,9 @@ def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceRes
         )
         for one in plans
     )
+    for one in plans:
+        if one.touched.facts is not None and one.change.after is not None:
+            workspace.index.offer(dialect_of(one.where.real.text), one.change.after.data, one.touched.facts)
     workspace.refresh_index()
     context.is_reconciled = True
     return _result(context, plans, is_applied=True)
@@ -404,7 +408,9 @@ def _touched(plan: _FilePlan) -> Touched:
     if (before is not None and before.is_link) or (after is not None and after.is_link):
         return Touched()
     old_lines = [
-        (span.start.line, max(span.start.line, span.end.line - (span.end.char == 0))) for span in plan.text.spans
+        (span.start.line, max(span.start.line, span.end.line - (span.end.char == 0)))
+        for span in plan.text.spans
+        if span.start != span.end
     ]
     if after is None:
         old_lines = [(1, plan.text.deletions)]

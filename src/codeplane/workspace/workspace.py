@@ -1,5 +1,6 @@
 """One repository, opened: its places, settings, ledger and policies."""
 
+import stat
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
@@ -13,6 +14,7 @@ from codeplane.core.canonical_json import digest
 from codeplane.core.clock import Clock, SystemClock, iso_from_ms
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.events import EventBus
+from codeplane.core.hashing import sha256_file
 from codeplane.core.ids import IdSource, RandomIds
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.settings import Loaded
@@ -28,6 +30,7 @@ from codeplane.git.repository import (
     find_repository,
     read_head,
 )
+from codeplane.git.state import forget_objects
 from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules, default_ignore_text
 from codeplane.index.repository_index import RepositoryIndex, Surroundings
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, open_ledger_database
@@ -40,6 +43,7 @@ from codeplane.ledger.task_book import TaskBook
 from codeplane.ledger.tasks import RepoSnapshot, TaskLimits, limits_of
 from codeplane.store.sqlite import is_disk_full
 from codeplane.workspace.config import Settings, load_workspace_settings
+from codeplane.workspace.git_bracket import GitBracket, GitLease
 from codeplane.workspace.places import Places, UserPlaces, places_for, user_places
 
 _log = get_logger(__name__)
@@ -202,8 +206,25 @@ class Workspace:
     def editor(self) -> Editor:
         """Return what writes into this working tree."""
         records = RecordStore(self.places.shared / "undo")
-        records.trim(self.settings.edits.undo_bytes)
+        if records.trim(self.settings.edits.undo_bytes):
+            forget_objects(self.repository, records.batches())
         return Editor(self.root, self.repository.worktree_id, PathLocks(self.places.private / "locks"), records)
+
+    def working_hash(self, path: str) -> str | None:
+        """Return the SHA-256 of a working file's bytes; None for what is no readable regular file."""
+        place = self.root / path
+        try:
+            return sha256_file(place) if stat.S_ISREG(place.lstat().st_mode) else None
+        except OSError:
+            return None
+
+    def git_lease(self) -> GitLease:
+        """Return the lease under which git changes this repository."""
+        return GitLease(self.places.shared / "git.lock")
+
+    def git_bracket(self, call_id: str) -> GitBracket:
+        """Return what brackets a call that changes the repository by git or by other programs."""
+        return GitBracket(self.repository, self.editor, self.git_lease(), call_id)
 
     def _refresh_index(self) -> None:
         self.index.refresh()

@@ -30,12 +30,14 @@ class EncodedFacts(NamedTuple):
     names: str
 
 
-def encode_facts(source: bytes, dialect: str) -> EncodedFacts | None:
-    """Return the facts of a text; None for a language that is known as text only."""
+def encode_facts(source: bytes, dialect: str, known: FileFacts | None = None) -> EncodedFacts | None:
+    """Return the facts of a text; None for a language that is known as text only. `known` are its facts, if at hand."""
     language = load_language(dialect)
     if language is None:
         return None
-    return encoded(language.extract(source) if len(source) <= MAX_SOURCE_BYTES else no_facts(source, TOO_LARGE), source)
+    if len(source) > MAX_SOURCE_BYTES:
+        return encoded(no_facts(source, TOO_LARGE), source)
+    return encoded(known if known is not None else language.extract(source), source)
 
 
 def encoded(facts: FileFacts, source: bytes) -> EncodedFacts:

@@ -22,6 +22,7 @@ COMMANDS = {
     "completion": "Print the completion script for a shell.",
     "demo": "Show CodePlane at work on a sample repository.",
     "doctor": "Check that everything CodePlane needs is in order.",
+    "git": "Use git as agents do: checked, recorded, undoable.",
     "init": "Set this repository up for CodePlane.",
     "ledger": "Read, verify and export the record of every call.",
     "map": "Show what this repository is made of.",

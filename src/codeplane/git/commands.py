@@ -1,0 +1,154 @@
+"""Run git for an answer or for a change, and say in the registry's words what went wrong.
+
+Reading never runs hooks and never takes git's optional locks. A change runs as a person's git would (hooks, identity,
+signing, credential helpers), but nothing can ask: there is no terminal, no editor and no password prompt.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.processes import ProcessRequest, ProcessResult, run_process
+from codeplane.git.complaints import git_error
+from codeplane.git.repository import git_environment, run_git
+
+OUTPUT_LIMIT = 256 * 1024 * 1024
+_SHOWN = 2_400
+_CHANGE_CONFIGURATION = ("core.quotepath=false", "core.fsmonitor=false", "advice.detachedHead=false")
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Under which conditions a change runs.
+
+    `environment` is laid over the fixed one; `configuration` are `name=value` settings for this run only.
+    `runs_hooks` is false where a caller asked to leave the repository's hooks out.
+    """
+
+    stdin: bytes | None = None
+    timeout_seconds: float = 120.0
+    environment: Mapping[str, str] = field(default_factory=dict)
+    configuration: tuple[str, ...] = ()
+    runs_hooks: bool = True
+    is_cancelled: Callable[[], bool] | None = None
+
+
+PLAIN = Conditions()
+
+
+def ask_git(root: Path, *arguments: str, stdin: bytes | None = None, output_limit: int = OUTPUT_LIMIT) -> bytes:
+    """Return what a reading git command prints.
+
+    Raises:
+        CodePlaneError: what git complained about, in the registry's words; TIMED_OUT.
+    """
+    result = run_git(root, *arguments, stdin=stdin, output_limit=output_limit)
+    check_result(arguments, result)
+    if result.stdout_dropped:
+        raise CodePlaneError("FILE_TOO_LARGE", f"git {arguments[0]} printed more than {output_limit} bytes.")
+    return result.stdout
+
+
+def change_git(root: Path, *arguments: str, conditions: Conditions = PLAIN) -> ProcessResult:
+    """Run a git command that changes something; how it ended is for the caller to judge with `check_result`."""
+    settings = [*_CHANGE_CONFIGURATION, *conditions.configuration]
+    if not conditions.runs_hooks:
+        settings.append("core.hooksPath=/dev/null")
+    environment = git_environment(os.environ)
+    # A change may refresh git's own caches; nothing may open an editor or ask for a password.
+    del environment["GIT_OPTIONAL_LOCKS"]
+    environment |= {"GIT_EDITOR": "true", "GIT_SEQUENCE_EDITOR": "true", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true"}
+    environment |= {"SSH_ASKPASS_REQUIRE": "never", "GCM_INTERACTIVE": "never"}
+    environment |= {"GIT_MERGE_AUTOEDIT": "no"}
+    if "GIT_SSH_COMMAND" in os.environ:
+        environment["GIT_SSH_COMMAND"] = os.environ["GIT_SSH_COMMAND"]
+    environment |= conditions.environment
+    options = [part for item in settings for part in ("-c", item)]
+    try:
+        return run_process(
+            ProcessRequest(
+                argv=("git", "--no-pager", *options, *arguments),
+                cwd=root,
+                environment=environment,
+                timeout_seconds=conditions.timeout_seconds,
+                stdin=conditions.stdin,
+                output_limit_bytes=OUTPUT_LIMIT,
+                cancelled=conditions.is_cancelled,
+            )
+        )
+    except CodePlaneError as error:
+        if error.code == "FILE_NOT_FOUND":
+            raise CodePlaneError("GIT_UNAVAILABLE", "The git program was not found on PATH.") from error
+        raise
+
+
+def must_change(root: Path, *arguments: str, conditions: Conditions = PLAIN) -> ProcessResult:
+    """Run a git command that changes something and has to succeed.
+
+    Raises:
+        CodePlaneError: what git complained about, in the registry's words; TIMED_OUT; CANCELLED.
+    """
+    result = change_git(root, *arguments, conditions=conditions)
+    check_result(arguments, result)
+    return result
+
+
+def check_result(arguments: tuple[str, ...], result: ProcessResult) -> None:
+    """Raise what a failed command complained about.
+
+    Raises:
+        CodePlaneError: see above.
+    """
+    if result.was_cancelled:
+        raise CodePlaneError("CANCELLED")
+    if result.timed_out:
+        raise CodePlaneError("TIMED_OUT", f"git {arguments[0]} did not end in time and was stopped.")
+    if result.returncode != 0:
+        raise git_error(arguments, f"{result.stderr_text}\n{result.stdout_text[-_SHOWN:]}")
+
+
+def check_name(text: str, what: str = "ref") -> str:
+    """Return a name that git cannot take for an option or several words.
+
+    Raises:
+        CodePlaneError: GIT_REF_INVALID.
+    """
+    if not text or text.startswith("-") or any(char < " " or char == "\x7f" for char in text):
+        raise CodePlaneError("GIT_REF_INVALID", f"{text!r} cannot be a {what}.", details={what: text})
+    return text
+
+
+def resolve_commit(root: Path, ref: str) -> str:
+    """Return the full id of the commit that a ref names.
+
+    Raises:
+        CodePlaneError: GIT_REF_INVALID, GIT_REF_UNKNOWN with names that are near, GIT_REF_AMBIGUOUS, GIT_NO_COMMITS.
+    """
+    check_name(ref)
+    result = run_git(root, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
+    if result.returncode == 0:
+        return result.stdout_text.strip()
+    error = git_error(("rev-parse",), result.stderr_text)
+    if error.code == "GIT_REF_AMBIGUOUS":
+        raise error
+    if ref in {"HEAD", "@"}:
+        raise CodePlaneError("GIT_NO_COMMITS", "HEAD has no commit yet.")
+    near = near_refs(root, ref)
+    hint = f"Did you mean {', '.join(near)}?" if near else ""
+    message = f"`{ref}` is no branch, tag or commit of this repository."
+    raise CodePlaneError("GIT_REF_UNKNOWN", message, hint=hint, details={"ref": ref, "near": near})
+
+
+def near_refs(root: Path, ref: str) -> list[str]:
+    """Return names of branches and tags that look like one that does not exist."""
+    import difflib  # noqa: PLC0415 - only for a mistaken name.
+
+    listing = run_git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes", "refs/tags")
+    return difflib.get_close_matches(ref, listing.stdout_text.split("\n")[:5_000], n=3, cutoff=0.6)
+
+
+def decode(data: bytes) -> str:
+    """Return git's bytes as text; names that are not UTF-8 keep their bytes."""
+    return os.fsdecode(data)

@@ -1,0 +1,77 @@
+"""Contents of objects, and how many lines differ between them."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from codeplane.git.commands import Conditions, ask_git, must_change
+
+EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
+def read_blobs(root: Path, oids: Iterable[str], largest: int) -> dict[str, bytes]:
+    """Return the bytes of blobs by id; what is missing or larger than that is left out."""
+    wanted = sorted(set(oids))
+    asked = "".join(f"{oid}\n" for oid in wanted).encode()
+    if not wanted:
+        return {}
+    sizes = ask_git(
+        root, "cat-file", "--batch-check=%(objectname) %(objecttype) %(objectsize)", "--buffer", stdin=asked
+    )
+    small = []
+    for line in sizes.decode().splitlines():
+        oid, kind, size = (*line.split(" "), "", "")[:3]
+        if kind == "blob" and int(size) <= largest:
+            small.append(oid)
+    data = ask_git(root, "cat-file", "--batch", "--buffer", stdin="".join(f"{oid}\n" for oid in small).encode())
+    found: dict[str, bytes] = {}
+    start = 0
+    for oid in small:
+        end = data.index(b"\n", start)
+        n_bytes = int(data[start:end].split(b" ")[2])
+        found[oid] = data[end + 1 : end + 1 + n_bytes]
+        start = end + 1 + n_bytes + 1
+    return found
+
+
+def changed_lines_of_trees(root: Path, old: str, new: str) -> dict[str, tuple[str | None, str | None, int, int]]:
+    """Return for each path that differs between two trees its objects and how many lines came and went."""
+    listing = ask_git(root, "diff-tree", "-r", "-z", "--no-renames", "--raw", "--numstat", "--no-abbrev", old, new)
+    found: dict[str, tuple[str | None, str | None, int, int]] = {}
+    parts = os.fsdecode(listing).split("\0")
+    number = 0
+    while number < len(parts) and parts[number].startswith(":"):
+        _, _, before, after, _ = parts[number].split(" ")
+        found[parts[number + 1]] = (_known(before), _known(after), 0, 0)
+        number += 2
+    for item in parts[number:]:
+        if item:
+            added, removed, path = item.split("\t", 2)
+            before_oid, after_oid, _, _ = found[path]
+            found[path] = (before_oid, after_oid, _count(added), _count(removed))
+    return found
+
+
+def changed_lines_of_blobs(
+    root: Path, pairs: Mapping[str, tuple[str | None, str | None]]
+) -> dict[str, tuple[int, int]]:
+    """Return how many lines came and went between pairs of blobs, whatever they are keyed by."""
+    keys = list(pairs)
+    trees = []
+    for side in (0, 1):
+        lines = "".join(
+            f"100644 blob {pairs[key][side]}\t{number}\0" for number, key in enumerate(keys) if pairs[key][side]
+        )
+        conditions = Conditions(stdin=lines.encode(), runs_hooks=False)
+        trees.append(must_change(root, "mktree", "-z", "--missing", conditions=conditions).stdout_text.strip())
+    counted = changed_lines_of_trees(root, trees[0], trees[1])
+    return {key: counted.get(str(number), (None, None, 0, 0))[2:] for number, key in enumerate(keys)}
+
+
+def _known(oid: str) -> str | None:
+    return oid if oid.strip("0") else None
+
+
+def _count(text: str) -> int:
+    return int(text) if text != "-" else 0

@@ -1,0 +1,323 @@
+"""What every mutating git tool answers beside its own fields: the whole delta, so that nobody has to look again."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.git.contents import EMPTY_TREE, changed_lines_of_blobs, changed_lines_of_trees, read_blobs
+from codeplane.git.progress import progress_of
+from codeplane.git.stale_locks import remove_stale_locks
+from codeplane.git.state import plain_entry
+from codeplane.index.facts.encoded import MAX_SOURCE_BYTES
+from codeplane.index.impact import HIGH, affected_tests
+from codeplane.ledger.chain import LedgerRow
+from codeplane.ledger.fingerprints import FileChange
+from codeplane.operations.edited_symbols import changed_symbols
+from codeplane.operations.models import Result
+from codeplane.operations.operation import CallContext, Recovered
+from codeplane.workspace.git_bracket import GitOutcome, finish_interrupted
+from codeplane.workspace.workspace import Workspace
+
+MOST_FILES = 100
+_MOST_WITH_SYMBOLS = 40
+_MOST_TESTS = 50
+_MOST_REFS = 50
+_SHOWN = 10
+_MOST_COMPARED = 1_000_000
+
+Place = Literal["head", "index", "working_tree"]
+
+
+class ChangedRef(Result):
+    """A branch, tag or other ref that moved, came or went."""
+
+    ref: str
+    old: str | None
+    new: str | None
+
+
+class GitChangedFile(Result):
+    """A file that is another than before, and where: in the commit of HEAD, in the index, in the working tree."""
+
+    path: str
+    action: Literal["created", "updated", "deleted"]
+    changed_in: list[Place]
+    old_hash: str | None = Field(None, description="Git's id of the content before; none where git never had it.")
+    new_hash: str | None = Field(None, description="Git's id of the content now.")
+    file_sha256: str | None = Field(None, description="Of the working file, for the next write_source.")
+    insertions: int
+    deletions: int
+
+
+class AffectedTestFile(Result):
+    """A test file that the change may affect."""
+
+    path: str
+    confidence: str
+
+
+class GitRepositoryState(Result):
+    """Where the repository stands now."""
+
+    head: str | None
+    branch: str | None
+    state: str
+    index_epoch: int | None
+
+
+class GitDelta(Result):
+    """Everything that a git operation changed."""
+
+    mutation_id: str
+    repo_fingerprint: str
+    refs: list[ChangedRef] = Field(default_factory=list)
+    refs_omitted: int = 0
+    files: list[GitChangedFile] = Field(default_factory=list)
+    files_omitted: int = Field(0, description="Changed files beyond those listed; files_changed counts them.")
+    files_changed: int
+    insertions: int
+    deletions: int
+    symbols_changed: list[str] = Field(default_factory=list)
+    symbols_confidence: str = Field("complete", description="partial when files were too many or too large.")
+    tests_affected: list[AffectedTestFile] = Field(default_factory=list)
+    tests_confidence: str | None = None
+    repository: GitRepositoryState
+    snapshot: str | None = Field(None, description="What was kept before, so that undo can bring it back.")
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One changed file on its way into the delta."""
+
+    path: str
+    places: tuple[Place, ...]
+    old_oid: str | None
+    new_oid: str | None
+    old_data: bytes | None = None
+    new_data: bytes | None = None
+    insertions: int = 0
+    deletions: int = 0
+
+
+def git_delta(context: CallContext) -> GitDelta:
+    """Return what the bracketed call has changed; call it after the last git command.
+
+    It brings the index up to date and notes the changes for the ledger.
+    """
+    if context.bracket is None:
+        raise CodePlaneError("INTERNAL_ERROR", "An operation without a bracket has no delta.")
+    workspace = context.workspace
+    outcome = context.bracket.finish()
+    files = _changed_files(workspace, outcome)
+    if outcome.working_paths or outcome.commits[0] != outcome.commits[1]:
+        workspace.refresh_index()
+        context.is_reconciled = True
+    symbols, is_partial = _symbols(workspace, files)
+    context.changes.extend(
+        FileChange(
+            path=one.path,
+            old_hash=one.old_oid,
+            new_hash=one.new_oid,
+            insertions=one.insertions,
+            deletions=one.deletions,
+            symbols=tuple(symbols.get(one.path, ())),
+        )
+        for one in files
+    )
+    tests, confidence = _tests(workspace, [one.path for one in files])
+    refs = [
+        ChangedRef(ref=name, old=old, new=outcome.after.refs.get(name)) for name, old in outcome.before.refs.items()
+    ]
+    if outcome.before.head is not None or outcome.after.head is not None:
+        refs.insert(0, ChangedRef(ref="HEAD", old=outcome.before.head, new=outcome.after.head))
+    return GitDelta(
+        mutation_id=context.call_id,
+        repo_fingerprint=workspace.fingerprint(),
+        refs=refs[:_MOST_REFS],
+        refs_omitted=max(0, len(refs) - _MOST_REFS),
+        files=[_shown(workspace, one) for one in files[:MOST_FILES]],
+        files_omitted=max(0, len(files) - MOST_FILES),
+        files_changed=len(files),
+        insertions=sum(one.insertions for one in files),
+        deletions=sum(one.deletions for one in files),
+        symbols_changed=list(dict.fromkeys(name for names in symbols.values() for name in names)),
+        symbols_confidence="partial" if is_partial else "complete",
+        tests_affected=tests,
+        tests_confidence=confidence,
+        repository=repository_state(workspace),
+        snapshot=_snapshot_words(outcome),
+    )
+
+
+def repository_state(workspace: Workspace) -> GitRepositoryState:
+    """Return where HEAD is and what is in progress."""
+    head = workspace.head()
+    return GitRepositoryState(
+        head=head.commit,
+        branch=head.branch,
+        state=progress_of(workspace.repository.git_dir),
+        index_epoch=workspace.index_epoch(),
+    )
+
+
+def render_delta(delta: GitDelta) -> list[str]:
+    """Return the lines about a delta that a short answer shows."""
+    lines = []
+    if delta.files_changed:
+        names = ", ".join(f"{one.path} {one.action}" for one in delta.files[:_SHOWN])
+        rest = delta.files_changed - min(_SHOWN, len(delta.files))
+        more = f" and {rest} more" if rest > 0 else ""
+        count = f"{delta.files_changed} file{'s' * (delta.files_changed != 1)}"
+        lines.append(f" {count} +{delta.insertions} -{delta.deletions}: {names}{more}")
+    if delta.symbols_changed:
+        lines.append(" symbols: " + _listed(delta.symbols_changed, 2 * _SHOWN))
+    sure = [one.path for one in delta.tests_affected if one.confidence == HIGH]
+    if sure:
+        lines.append(" tests: " + _listed(sure, _SHOWN))
+    if delta.repository.state != "none":
+        lines.append(f" in progress: {delta.repository.state}")
+    if delta.snapshot:
+        lines.append(f" {delta.snapshot}; undo with operation={delta.mutation_id}")
+    return lines
+
+
+def recover_git(workspace: Workspace, begun: LedgerRow) -> Recovered:
+    """Tell what the git command of a process that died has done; undo can take it back."""
+    locks = remove_stale_locks(workspace.repository, begun.ts_ms * 1_000_000)
+    outcome = finish_interrupted(workspace.repository, workspace.editor, begun.call_id or "")
+    removed = {"removed_locks": list(locks)} if locks else {}
+    if outcome is None or outcome.is_nothing:
+        error = CodePlaneError("CALL_INTERRUPTED")
+        return Recovered("failed", {"error": error.code, "message": error.message, **removed})
+    error = CodePlaneError("OUTCOME_UNKNOWN", "The call was interrupted; what it had changed by then can be undone.")
+    body: dict[str, object] = {"error": error.code, "message": error.message, **removed}
+    body["changed_paths"] = list(outcome.working_paths)[:1_000]
+    body["git_refs"] = {name: [old, outcome.after.refs.get(name)] for name, old in outcome.before.refs.items()}
+    body["staged_paths"] = sorted(outcome.before.entries)[:1_000]
+    return Recovered("failed", body)
+
+
+def _changed_files(workspace: Workspace, outcome: GitOutcome) -> list[_File]:
+    root = workspace.root
+    old_commit, new_commit = outcome.commits
+    in_head = (
+        changed_lines_of_trees(root, old_commit or EMPTY_TREE, new_commit or EMPTY_TREE)
+        if old_commit != new_commit
+        else {}
+    )
+    in_index = {
+        path: (_oid(outcome.before.entries[path]), _oid(outcome.after.entries.get(path, ())))
+        for path in outcome.before.entries
+    }
+    staged_only = {path: pair for path, pair in in_index.items() if path not in in_head}
+    staged_lines = changed_lines_of_blobs(root, staged_only) if staged_only else {}
+    raw = {change.path.text: change for change in outcome.changes}
+    found = []
+    for path in sorted({*in_head, *in_index, *outcome.working_paths}):
+        working = path in raw or path in outcome.tracked
+        marks: list[tuple[Place, bool]] = [
+            ("head", path in in_head),
+            ("index", path in in_index),
+            ("working_tree", working),
+        ]
+        places = tuple(name for name, is_there in marks if is_there)
+        if path in in_head:
+            old, new, added, removed = in_head[path]
+        elif path in in_index:
+            (old, new), (added, removed) = in_index[path], staged_lines[path]
+        else:
+            old = new = None
+            added = removed = 0
+        before = after = None
+        if path in raw:
+            change = raw[path]
+            before = change.before.data if change.before is not None else None
+            after = change.after.data if change.after is not None else None
+            if path not in in_head:
+                added, removed = _counted(before, after)
+        found.append(_File(path, places, old, new, before, after, added, removed))
+    return found
+
+
+def _oid(entries: tuple[tuple[str, str, int], ...]) -> str | None:
+    entry = plain_entry(entries)
+    return entry[1] if entry is not None else None
+
+
+def _counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
+    old, new = (before or b"").splitlines(), (after or b"").splitlines()
+    if len(before or b"") + len(after or b"") > _MOST_COMPARED:
+        return max(0, len(new) - len(old)), max(0, len(old) - len(new))
+    added = removed = 0
+    for tag, old_first, old_last, new_first, new_last in difflib.SequenceMatcher(
+        None, old, new, autojunk=False
+    ).get_opcodes():
+        if tag != "equal":
+            removed += old_last - old_first
+            added += new_last - new_first
+    return added, removed
+
+
+def _symbols(workspace: Workspace, files: Sequence[_File]) -> tuple[dict[str, list[str]], bool]:
+    """Return the definitions that differ, by file, and whether some files were left out."""
+    looked_at = files[:_MOST_WITH_SYMBOLS]
+    oids = [oid for one in looked_at for oid in (one.old_oid, one.new_oid) if oid is not None]
+    blobs: Mapping[str, bytes] = read_blobs(workspace.root, oids, MAX_SOURCE_BYTES)
+    found: dict[str, list[str]] = {}
+    for one in looked_at:
+        before = one.old_data if one.old_data is not None else blobs.get(one.old_oid or "")
+        after = one.new_data if one.new_data is not None else blobs.get(one.new_oid or "")
+        names = changed_symbols(one.path, before, after)
+        if names:
+            found[one.path] = names
+    return found, len(files) > len(looked_at)
+
+
+def _tests(workspace: Workspace, paths: Sequence[str]) -> tuple[list[AffectedTestFile], str | None]:
+    if not paths or workspace.index_epoch() is None:
+        return [], None
+    with workspace.index.facts() as reader:
+        found = affected_tests(reader, paths)
+    matches = sorted(found.matches, key=lambda one: (one.confidence != HIGH, one.path))
+    return [AffectedTestFile(path=one.path, confidence=one.confidence) for one in matches[:_MOST_TESTS]], (
+        found.confidence if len(matches) <= _MOST_TESTS else "partial"
+    )
+
+
+def _shown(workspace: Workspace, file: _File) -> GitChangedFile:
+    has_old = file.old_oid is not None or file.old_data is not None
+    has_new = file.new_oid is not None or file.new_data is not None
+    action: Literal["created", "updated", "deleted"] = "updated"
+    if not has_old and has_new:
+        action = "created"
+    elif has_old and not has_new:
+        action = "deleted"
+    return GitChangedFile(
+        path=file.path,
+        action=action,
+        changed_in=list(file.places),
+        old_hash=file.old_oid,
+        new_hash=file.new_oid,
+        file_sha256=workspace.working_hash(file.path),
+        insertions=file.insertions,
+        deletions=file.deletions,
+    )
+
+
+def _snapshot_words(outcome: GitOutcome) -> str | None:
+    if not outcome.kept:
+        return None
+    changed = {change.path.text for change in outcome.changes}
+    lost = [path for path in outcome.kept if path in changed]
+    if not lost:
+        return None
+    return f"{len(lost)} file{'s' * (len(lost) != 1)} with changes that were not committed had a copy made first"
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,140 @@
+"""`cpl git`: the git tools of agents, for people; commands and options are made from the operations themselves."""
+
+import json
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+import click
+from pydantic.fields import FieldInfo
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.dispatch import dispatch
+from codeplane.operations.operation import AnyOperation
+from codeplane.operations.run import Door
+from codeplane.surfaces.cli.call_command import cli_caller
+from codeplane.surfaces.cli.main import FINDINGS, OK
+from codeplane.surfaces.cli.output import json_option, print_answer, repo_option, set_option
+from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
+
+PREFIX = "git_"
+_PLAIN = (str, int, bool, float)
+# What words without an option name mean: the first of these that a tool takes.
+_MAIN_FIELDS = ("paths", "refs", "ref", "name", "path")
+
+
+class GitGroup(click.Group):
+    """One command per git tool."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface.
+        """Return the names of the tools without their prefix."""
+        return sorted(name.removeprefix(PREFIX).replace("_", "-") for name in OPERATIONS if name.startswith(PREFIX))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's interface.
+        """Make one command."""
+        operation = OPERATIONS.get(PREFIX + cmd_name.replace("-", "_"))
+        return tool_command(operation) if operation is not None else None
+
+
+@click.group(cls=GitGroup, short_help="Use git as agents do: checked, recorded, undoable.")
+def command() -> None:
+    """Run a git tool through the door: checked, recorded, and undone by `cpl undo`.
+
+    \b
+      cpl git status
+      cpl git stage-and-commit src --message "Mend the parser"
+      cpl git branch create topic
+      cpl git log --limit 5 --json
+    """
+
+
+def tool_command(operation: AnyOperation) -> click.Command:
+    """Return the command of a tool; its options are the fields of its request."""
+    fields = operation.request_type.model_fields
+    name = operation.name.removeprefix(PREFIX).replace("_", "-")
+
+    @json_option
+    @repo_option
+    @set_option
+    def run(as_json: bool, start: str, overrides: tuple[str, ...], words: tuple[str, ...], **given: Any) -> int:  # noqa: FBT001 - click passes flags by name.
+        arguments = {key: value for key, value in given.items() if value not in (None, ())}
+        arguments |= _from_words(fields, words)
+        with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
+            answer = dispatch(Door(workspace, OPERATIONS), operation.name, arguments, cli_caller(workspace))
+        print_answer(answer, as_json=as_json)
+        return FINDINGS if answer.is_error else OK
+
+    words = [key.upper() for key in ("action", _main_field(fields)) if key in fields]
+    made = click.command(name, help=operation.summary, short_help=operation.summary)(run)
+    made.params[:0] = [
+        click.Argument(["words"], nargs=-1, metavar=" ".join(f"[{word}]" for word in words) or "[]"),
+        *(_option(key, field) for key, field in fields.items()),
+    ]
+    return made
+
+
+def _main_field(fields: dict[str, FieldInfo]) -> str:
+    return next((name for name in _MAIN_FIELDS if name in fields), "")
+
+
+def _from_words(fields: dict[str, FieldInfo], words: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    rest = list(words)
+    if "action" in fields and rest:
+        found["action"] = rest.pop(0)
+    main = _main_field(fields)
+    if not rest:
+        return found
+    if not main:
+        raise CodePlaneError("INVALID_ARGUMENTS", f"`{rest[0]}` is not the name of an option.")
+    if _is_list(fields[main]):
+        found[main] = rest
+    elif len(rest) == 1:
+        found[main] = rest[0]
+    else:
+        raise CodePlaneError("INVALID_ARGUMENTS", f"Only one {main} can be given; `{rest[1]}` is one too many.")
+    return found
+
+
+def _option(name: str, field: FieldInfo) -> click.Option:
+    flag = f"--{name.replace('_', '-')}"
+    description = field.description or ""
+    kinds = _kinds(field.annotation)
+    if bool in kinds and len(kinds) == 1:
+        return click.Option([f"{flag}/--no-{name.replace('_', '-')}", name], default=None, help=description)
+    if _is_list(field) and _plain_items(field):
+        return click.Option([flag, name], multiple=True, help=f"{description} May be repeated.".strip())
+    choices = [str(value) for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)]
+    if choices and all(get_origin(kind) is Literal for kind in kinds):
+        return click.Option([flag, name], type=click.Choice(choices), help=description)
+    if any(kind not in _PLAIN and get_origin(kind) is not Literal for kind in kinds):
+        return click.Option([flag, name], callback=_parsed, metavar="JSON", help=description)
+    return click.Option([flag, name], help=description)
+
+
+def _kinds(annotation: Any) -> list[Any]:
+    """Return the types that a field takes, None left out."""
+    if get_origin(annotation) in {Union, types.UnionType}:
+        return [kind for part in get_args(annotation) for kind in _kinds(part)]
+    return [] if annotation is type(None) else [annotation]
+
+
+def _is_list(field: FieldInfo) -> bool:
+    return any(get_origin(kind) in {list, tuple} for kind in _kinds(field.annotation))
+
+
+def _plain_items(field: FieldInfo) -> bool:
+    items = [item for kind in _kinds(field.annotation) for item in get_args(kind) if item is not Ellipsis]
+    return all(item is str or get_args(item)[:1] == (str,) for item in items)
+
+
+def _parsed(_context: click.Context, _option: click.Parameter, value: str | None) -> Any:
+    """Return an object given as JSON; any other text as it is."""
+    if value is None or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise click.BadParameter(f"it is not JSON: {error}") from error

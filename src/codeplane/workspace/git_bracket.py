@@ -1,0 +1,270 @@
+"""Bracket a git command by what there was before it and what it left, so that it can be explained and undone.
+
+Before the command: the lease of the repository, its state, and images of every file whose content git does not have
+(changed ones, and untracked ones in the command's way). After it: what differs, kept like any batch of edits. Files
+that git itself has on both sides are kept as their index entries and written out by git when they are needed.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
+from codeplane.edit.editor import Editor
+from codeplane.edit.images import FileImage
+from codeplane.edit.records import Change, Record
+from codeplane.edit.snapshot import Snapshot, finish_snapshot, kept_snapshot, take_snapshot
+from codeplane.git.repository import Repository
+from codeplane.git.state import (
+    GitSpan,
+    GitState,
+    commit_of,
+    difference,
+    is_nothing,
+    keep_objects,
+    plain_entry,
+    read_state,
+)
+from codeplane.git.working_tree import dirty_paths, exported
+
+_WAIT_SECONDS: Final = 30.0
+_POLL_SECONDS: Final = 0.01
+_EXECUTABLE: Final = "100755"
+_LINK: Final = "120000"
+
+
+@dataclass(frozen=True, slots=True)
+class GitOutcome:
+    """What a command did: the difference of git's state, files whose bytes were kept, files that git has itself.
+
+    `kept` are the files of which a copy was made beforehand, `commits` the commit of HEAD before and after.
+    """
+
+    before: GitState
+    after: GitState
+    changes: tuple[Change, ...] = ()
+    tracked: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    commits: tuple[str | None, str | None] = (None, None)
+
+    @property
+    def working_paths(self) -> tuple[str, ...]:
+        """Return every path whose working file is another than before."""
+        return tuple(sorted({*(change.path.text for change in self.changes), *self.tracked}))
+
+    @property
+    def is_nothing(self) -> bool:
+        """Tell whether everything is as it was."""
+        return not self.working_paths and is_nothing(self.before) and is_nothing(self.after)
+
+
+class GitLease:
+    """The right to change a repository through git; one holder at a time, over all its working trees."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def take(self, wait_seconds: float = _WAIT_SECONDS) -> None:
+        """Wait for the lease.
+
+        Raises:
+            CodePlaneError: GIT_LOCKED when another call keeps it for too long.
+        """
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        deadline = time.monotonic() + wait_seconds
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if time.monotonic() > deadline:
+                    os.close(descriptor)
+                    message = f"Another call has been changing the repository for more than {wait_seconds:.0f} s."
+                    raise CodePlaneError("GIT_LOCKED", message) from error
+                time.sleep(_POLL_SECONDS)
+            else:
+                self._descriptor = descriptor
+                return
+
+    def release(self) -> None:
+        """Give the lease back; doing it twice does no harm."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+class GitBracket:
+    """One command's bracket: begun before it, finished once after it."""
+
+    def __init__(self, repository: Repository, editor: Editor, lease: GitLease, call_id: str) -> None:
+        self._repository = repository
+        self._editor = editor
+        self._lease = lease
+        self._call_id = call_id
+        self._before: GitState | None = None
+        self._snapshot: Snapshot | None = None
+        self._outcome: GitOutcome | None = None
+
+    def begin(self, touched: Iterable[RepoPath]) -> None:
+        """Take the lease and keep what is there; `touched` are the paths that the command may write.
+
+        Raises:
+            CodePlaneError: GIT_LOCKED; git cannot read the repository.
+            OSError: what is there cannot be kept; the command must not run then.
+        """
+        self._lease.take()
+        try:
+            self._before = read_state(self._repository)
+            at_risk = [*dirty_paths(self._repository.root)]
+            at_risk.extend(path.text for path in touched if path.text not in self._before.entries)
+            self._snapshot = take_snapshot(self._editor, self._call_id, _repo_paths(at_risk), GitSpan(self._before))
+        except BaseException:
+            self._lease.release()
+            raise
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Return the files whose bytes were kept before the command."""
+        if self._snapshot is None:
+            return ()
+        return tuple(path.text for path, image in self._snapshot.images.items() if image is not None)
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Return the files in the command's way that could not be kept."""
+        return tuple(path.text for path in self._snapshot.unreadable) if self._snapshot is not None else ()
+
+    def finish(self) -> GitOutcome:
+        """Keep what the command did and return it; asked again it returns the same."""
+        if self._outcome is None:
+            if self._snapshot is None or self._before is None:
+                raise CodePlaneError("INTERNAL_ERROR", "A bracket was finished that never began.")
+            try:
+                self._outcome = _finish(self._repository, self._editor, self._snapshot, self._before)
+            finally:
+                self._lease.release()
+        return self._outcome
+
+
+def finish_interrupted(repository: Repository, editor: Editor, call_id: str) -> GitOutcome | None:
+    """Return what the command of a process that died left, and keep it for undo; None when it never began."""
+    found = kept_snapshot(editor, call_id)
+    snapshot, span = found if found is not None else (None, None)
+    if snapshot is None or span is None:
+        return None
+    if span.after is not None:
+        kept = editor.records.find(call_id)
+        return GitOutcome(span.before, span.after, kept[0].changes if kept is not None else (), span.tracked)
+    return _finish(repository, editor, snapshot, span.before)
+
+
+def with_tracked_changes(repository: Repository, record: Record) -> Record:
+    """Return a record whose changes include the files that only git has."""
+    span = record.git
+    if span is None or span.after is None or not span.tracked:
+        return record
+    before = _images_of(repository, span.before, span.tracked)
+    after = _images_of(repository, span.after, span.tracked)
+    more = tuple(Change(RepoPath(path), before.get(path), after.get(path)) for path in span.tracked)
+    return replace(record, changes=record.changes + more)
+
+
+def _finish(repository: Repository, editor: Editor, snapshot: Snapshot, before: GitState) -> GitOutcome:
+    after = read_state(repository)
+    dirty = set(dirty_paths(repository.root))
+    old, new = difference(before, after)
+    mark = editor.records.written_ns(snapshot.batch_id)
+    imaged = {path.text for path in snapshot.images}
+    unreadable = {path.text for path in snapshot.unreadable}
+    was_clean = sorted(path for path in dirty - imaged - unreadable if _is_newer(repository, path, mark))
+    tracked = tuple(
+        sorted(
+            path
+            for path in old.entries
+            if path not in imaged
+            and path not in dirty
+            and _followed(repository, path, (old.entries[path], new.entries[path]), mark)
+        )
+    )
+    known = _images_of(repository, before, was_clean)
+    known_before: dict[RepoPath, FileImage | None] = {path: known.get(path.text) for path in _repo_paths(was_clean)}
+    has_git_change = not (is_nothing(old) and is_nothing(new))
+    span = GitSpan(old, new, tracked) if has_git_change or tracked else None
+    changes = finish_snapshot(editor, snapshot, known_before, span)
+    if span is not None:
+        keep_objects(repository, snapshot.batch_id, old)
+    kept = tuple(path.text for path, image in snapshot.images.items() if image is not None)
+    return GitOutcome(old, new, changes, tracked, kept, (commit_of(before), commit_of(after)))
+
+
+def _followed(
+    repository: Repository, path: str, entries: tuple[tuple[tuple[str, str, int], ...], ...], mark: int
+) -> bool:
+    """Tell whether a clean working file went with its index entry, from what it was to what it is."""
+    old, new = (plain_entry(one) for one in entries)
+    if old is None and new is None:
+        return False
+    try:
+        status = (repository.root / path).lstat()
+    except OSError:
+        # Gone with its entry; a file of an entry that was never checked out has not changed.
+        return new is None and old is not None
+    # What only became tracked, or stopped being it, was not written.
+    return new is not None and status.st_ctime_ns >= mark
+
+
+def _is_newer(repository: Repository, path: str, mark: int) -> bool:
+    try:
+        return (repository.root / path).lstat().st_ctime_ns >= mark
+    except OSError:
+        return True
+
+
+def _images_of(repository: Repository, state: GitState, paths: Iterable[str]) -> Mapping[str, FileImage]:
+    """Return what git would write for the entries of paths; modes are those of the files that are there now."""
+    wanted = {}
+    for path in paths:
+        entry = plain_entry(state.entries.get(path, ()))
+        if entry is not None:
+            wanted[path] = entry
+    if not wanted:
+        return {}
+    found: dict[str, FileImage] = {}
+    with exported(repository, wanted) as directory:
+        for path, (mode, _) in wanted.items():
+            place = directory / path
+            if mode == _LINK:
+                target = os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
+                found[path] = FileImage(target, is_link=True)
+            else:
+                found[path] = FileImage(place.read_bytes(), _mode_now(repository, path, mode))
+    return found
+
+
+def _mode_now(repository: Repository, path: str, mode: str) -> int | None:
+    """Return the mode for a file of an entry: git knows of executable or not, the rest stays as it is."""
+    try:
+        status = (repository.root / path).lstat()
+    except OSError:
+        return 0o755 if mode == _EXECUTABLE else None
+    kept = status.st_mode & 0o7777
+    if mode != _EXECUTABLE:
+        return kept & ~0o111
+    # As git does: whoever may read may execute.
+    return kept | (kept & 0o444) >> 2
+
+
+def _repo_paths(texts: Iterable[str]) -> list[RepoPath]:
+    """Return the paths that can be ours; git also knows names that no operation can address."""
+    found = []
+    for text in texts:
+        try:
+            found.append(RepoPath.parse(text))
+        except CodePlaneError:
+            continue
+    return found
