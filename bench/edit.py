@@ -4,7 +4,8 @@ python bench/edit.py [--repo DIRECTORY] [--runs N]
 
 Batch: twenty files through the editor, over twenty times write, fsync, rename and fsync of the directory. Undo: taking
 that batch back, over making it. With a repository: one edit through the official MCP client, the update of the index
-included. Floor and measured work alternate; the medians are compared.
+included, and the refusal of an edit of a file that another session has changed, over a call that only answers. Floor
+and measured work alternate; the medians are compared.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -49,7 +50,9 @@ def main() -> int:
                 path.relative_to(root).as_posix() for path in root.rglob("*.py") if path.stat().st_size > 2000
             )
             (Path(directory) / "home").mkdir()
-            asyncio.run(measure_calls(root, paths[:: max(1, len(paths) // options.runs)][: options.runs]))
+            chosen = paths[:: max(1, len(paths) // options.runs)][: options.runs]
+            asyncio.run(measure_calls(root, chosen))
+            asyncio.run(measure_refusals(root, chosen))
     return 0
 
 
@@ -103,12 +106,8 @@ def timed(work: Callable[[], None]) -> float:
 
 async def measure_calls(root: Path, chosen: list[str]) -> None:
     """Edit files through the client; every answer is of an index that knows the change."""
-    home = root.parent / "home"
-    environment = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "XDG_CONFIG_HOME": str(home)}
-    program = str(Path(sys.executable).parent / "cpl")
-    parameters = StdioServerParameters(command=program, args=["mcp"], cwd=root, env=environment)
     times = []
-    async with Client(stdio_client(parameters)) as client:
+    async with client_of(root) as client:
         await client.call_tool("map_repo", {}, read_timeout_seconds=600)
         for number, path in enumerate(["warm-up", *chosen]):
             target = chosen[0] if path == "warm-up" else path
@@ -127,9 +126,56 @@ async def measure_calls(root: Path, chosen: list[str]) -> None:
                 times.append(time.perf_counter() - begun)
             if answer.is_error:
                 raise RuntimeError(str(answer.content))
-    times.sort()
-    p95 = times[int(len(times) * 0.95) - 1]
-    print(f"one edit through MCP: p50 {statistics.median(times) * 1e3:.0f} ms, p95 {p95 * 1e3:.0f} ms (goal 150)")
+    print(f"one edit through MCP: {percentiles(times)} (goal 150)")
+
+
+async def measure_refusals(root: Path, chosen: list[str]) -> None:
+    """Let one session change files that another one has read, and time how long that one waits for its refusal."""
+    floors, by_hash, by_text = [], [], []
+    async with client_of(root) as first, client_of(root) as second:
+        await first.call_tool("map_repo", {}, read_timeout_seconds=600)
+        for path in [chosen[0], *chosen]:
+            data = (root / path).read_bytes()
+            old = data.splitlines(keepends=True)[0].decode()
+            changed = {"path": path, "start_line": 1, "new_content": f"# changed\n{old}"}
+            changed["expected_file_sha256"] = sha256_bytes(data)
+            await refused(first, changed, "")
+            begun = time.perf_counter()
+            await second.call_tool("describe", {"name": "write_source"}, read_timeout_seconds=60)
+            floors.append(time.perf_counter() - begun)
+            by_hash.append(await refused(second, changed, "STALE_FILE"))
+            gone = {"path": path, "expected_content": f"{old}no such line\n", "new_content": "x\n"}
+            by_text.append(await refused(second, gone, "CONTENT_NOT_FOUND"))
+    # The first round warms up.
+    print(f"a call that only answers: {percentiles(floors[1:])}")
+    print(f"refusal of a stale edit, by hash: {percentiles(by_hash[1:])} (goal 50)")
+    print(f"refusal of a stale edit, by text: {percentiles(by_text[1:])} (goal 50)")
+
+
+async def refused(client: Client, edit: Mapping[str, object], code: str) -> float:
+    """Send an edit that is answered with a code, none for success; return how long that took."""
+    begun = time.perf_counter()
+    answer = await client.call_tool("write_source", {"edits": [dict(edit)]}, read_timeout_seconds=60)
+    took = time.perf_counter() - begun
+    if answer.is_error != bool(code) or code not in str(answer.content):
+        raise RuntimeError(str(answer.content))
+    if code and "changed_by" not in str(answer.meta):
+        raise RuntimeError(f"nobody is named: {answer.meta}")
+    return took
+
+
+def client_of(root: Path) -> Client:
+    """Return a client of a repository in a home of its own."""
+    home = root.parent / "home"
+    environment = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "XDG_CONFIG_HOME": str(home)}
+    program = str(Path(sys.executable).parent / "cpl")
+    return Client(stdio_client(StdioServerParameters(command=program, args=["mcp"], cwd=root, env=environment)))
+
+
+def percentiles(times: list[float]) -> str:
+    """Return the middle and the slow end."""
+    p95 = sorted(times)[int(len(times) * 0.95) - 1]
+    return f"p50 {statistics.median(times) * 1e3:.0f} ms, p95 {p95 * 1e3:.0f} ms"
 
 
 if __name__ == "__main__":

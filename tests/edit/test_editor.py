@@ -5,7 +5,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -351,3 +353,87 @@ def test_no_update_of_several_processes_is_lost(root: Path) -> None:
     assert [child.wait() for child in children] == [0] * 4
     assert (root / "count").read_text() == "100\n"
     assert [path.name for path in root.iterdir() if path.name.startswith(".cpl-")] == []
+
+
+def stopped_at(root: Path, at: int) -> Editor:
+    """Return an editor that is stopped just before the n-th file is put in its place."""
+    disk = Saboteur(at, lambda: None)
+    editor = editor_of(root, disk)
+    disk._deed = editor.stop
+    return editor
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_batch_is_taken_back_when_the_program_is_to_end(root: Path, at: int) -> None:
+    editor = stopped_at(root, at)
+    before = snapshot(root)
+    made = Change(RepoPath("x/y"), None, FileImage(b"made\n"))
+    with pytest.raises(CodePlaneError) as failure:
+        editor.apply("req_1", [*updates(editor, "a", "b", "c"), made])
+    assert failure.value.code == "SERVER_SHUTTING_DOWN"
+    assert snapshot(root) == before
+    assert not (root / "x").exists()
+    assert list((root / ".codeplane/undo").iterdir()) == []
+
+
+def test_a_batch_whose_last_file_is_in_place_is_done_although_the_program_is_to_end(root: Path) -> None:
+    editor = stopped_at(root, 3)
+    editor.apply("req_1", updates(editor, "a", "b", "c"))
+    assert snapshot(root) == {"a": "new a\n", "b": "new b\n", "c": "new c\n"}
+
+
+def test_nothing_is_begun_when_the_program_is_to_end_but_the_way_back_is_open(root: Path) -> None:
+    editor = editor_of(root)
+    editor.apply("req_1", updates(editor, "a"))
+    editor.stop()
+    with pytest.raises(CodePlaneError, match="stopping"):
+        editor.apply("req_2", updates(editor, "b"))
+    assert editor.records.find("req_2") is None
+    before = editor.look(RepoPath("a"))
+    assert before is not None
+    editor.apply("req_3", [Change(RepoPath("a"), before.image, FileImage(b"old a\n"))], ("req_1",))
+    assert snapshot(root) == {"a": "old a\n", "b": "old b\n", "c": "old c\n"}
+
+
+def test_whoever_waits_for_a_file_stops_waiting_when_the_program_is_to_end(root: Path) -> None:
+    editor, other = editor_of(root), PathLocks(root / ".codeplane/locks")
+    batch = updates(editor, "a")
+    with other.holding([RepoPath("a")]), ThreadPoolExecutor() as pool:
+        waiting = pool.submit(editor.apply, "req_1", batch)
+        editor.stop()
+        with pytest.raises(CodePlaneError, match="stopping"):
+            # The wait for the lock would be twice as long.
+            waiting.result(timeout=5)
+
+
+def test_recovery_that_had_to_wait_sees_what_became_of_the_batch_meanwhile(root: Path) -> None:
+    """The record says `staging` when recovery comes, and the batch is done when it has the locks."""
+    arrived, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        arrived.set()
+        assert go_on.wait(10)
+
+    editor = editor_of(root, Saboteur(1, hold))
+    batch = updates(editor, "a", "b")
+    with ThreadPoolExecutor() as pool:
+        applied = pool.submit(editor.apply, "req_1", batch)
+        assert arrived.wait(10)
+        late = editor_of(root)
+        recovered = pool.submit(late.recover, "req_1")
+        go_on.set()
+        applied.result(timeout=10)
+        found = recovered.result(timeout=10)
+    assert found is not None
+    assert (found.is_applied, snapshot(root)) == (True, {"a": "new a\n", "b": "new b\n", "c": "old c\n"})
+
+
+def test_recovery_removes_a_record_that_was_only_half_written(root: Path) -> None:
+    editor = editor_of(root)
+    undo = root / ".codeplane/undo"
+    undo.mkdir(parents=True)
+    (undo / "req_1.new").write_bytes(b"codeplane rec")
+    (undo / "req_2.new").write_bytes(b"of another call")
+    assert editor.recover("req_1") is None
+    assert editor.recover("../req_2") is None
+    assert [path.name for path in undo.iterdir()] == ["req_2.new"]

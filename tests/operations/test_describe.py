@@ -84,7 +84,8 @@ def test_the_schema_of_every_answer_holds_result_and_meta(name: str) -> None:
 def test_the_full_profile_holds_everything_and_core_is_small() -> None:
     assert profile_for("full", OPERATIONS).operations == tuple(OPERATIONS.values())
     assert [operation.name for operation in profile_for("core", OPERATIONS).operations] == [
-        "call", "describe", "map_repo", "read_source", "search", "undo", "write_source",
+        "call", "describe", "git_diff", "git_stage_and_commit", "git_status",
+        "map_repo", "read_source", "search", "undo", "write_source",
     ]  # fmt: skip
     assert profile_for("", OPERATIONS).name == "core"
 

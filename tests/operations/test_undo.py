@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from codeplane.core.hashing import sha256_text
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.run import Door
 from support.doors import call, error_of, open_test_workspace, result_of
@@ -103,3 +104,16 @@ def test_files_that_were_made_go_and_files_that_were_deleted_come_back(door: Doo
 
 def test_one_target_is_enough(door: Door) -> None:
     assert error_of(call(door, "undo", {"operation": "a", "task": "b"})) == "INVALID_ARGUMENTS"
+
+
+def test_what_undo_takes_of_the_disk_stays_bounded_while_a_server_runs(repo: Path) -> None:
+    with open_test_workspace(repo, overrides=("edits.undo_bytes=1000000",)) as workspace:
+        door = Door(workspace, OPERATIONS)
+        for number in range(45):
+            content = "".join(f"{sha256_text(f'{number} {line}')}\n" for line in range(2_000))
+            edit = {"path": f"f{number}.txt", "action": "create", "content": content}
+            newest = result_of(call(door, "write_source", {"edits": [edit]}))["delta"]["mutation_id"]
+        records = workspace.editor.records
+        assert 0 < records.n_done() < 25
+        assert records.find(newest) is not None
+        assert result_of(call(door, "undo", {"operation": newest}))["applied"]

@@ -9,6 +9,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, ResourceLink
 
+from codeplane.operations.catalog import OPERATIONS
 from surfaces.support_processes import (
     SAMPLE_FILES,
     HttpPeer,
@@ -23,12 +24,25 @@ from surfaces.support_sdk import TRANSPORTS, call, sdk_client, text_in, with_cli
 
 pytestmark = pytest.mark.slow
 
-CORE_TOOLS = ["call", "describe", "map_repo", "read_source", "search", "undo", "write_source"]
+CORE_TOOLS = [
+    "call",
+    "describe",
+    "git_diff",
+    "git_stage_and_commit",
+    "git_status",
+    "map_repo",
+    "read_source",
+    "search",
+    "undo",
+    "write_source",
+]
 # One correct call of every operation.
 CORRECT_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("describe", {}),
     ("list_files", {"path": "src"}),
     ("read_file_full", {"path": "README.md", "confirm": True}),
+    ("git_status", {}),
+    ("git_log", {"limit": 1}),
     ("read_source", {"targets": [{"path": "src/app.py"}]}),
     ("reset_budget", {}),
 ]
@@ -81,18 +95,7 @@ def _tools(open_peer: OpenPeer, profile: str = "") -> list[dict[str, Any]]:
         ("core", CORE_TOOLS),
         (
             "full",
-            [
-                "call",
-                "describe",
-                "list_files",
-                "map_repo",
-                "read_file_full",
-                "read_source",
-                "reset_budget",
-                "search",
-                "undo",
-                "write_source",
-            ],
+            sorted(OPERATIONS),
         ),
         ("list_files,describe", ["describe", "list_files"]),
     ],
@@ -400,7 +403,7 @@ def test_a_fault_of_the_protocol_carries_the_error_object(open_peer: OpenPeer) -
 def test_call_is_not_announced_as_read_only(open_peer: OpenPeer) -> None:
     hints = {tool["name"]: tool["annotations"]["readOnlyHint"] for tool in _tools(open_peer, "core")}
 
-    reading = {"describe", "map_repo", "read_source", "search"}
+    reading = {"describe", "git_diff", "git_status", "map_repo", "read_source", "search"}
     assert hints == {name: name in reading for name in CORE_TOOLS}
 
 

@@ -21,7 +21,8 @@ STAGED_PREFIX = ".cpl-staged-"
 class RepoPath:
     """A path relative to the repository root, with forward slashes, in NFC; `.` is the root itself.
 
-    Invariant: `text` is what `parse` makes of it; the same path has no other spelling, and none leads out of the tree.
+    Invariant: `text` is what `parse` makes of it, so that the same path has no other spelling, or a name that git or
+    the disk itself has (`known`), which may be one that no caller can send; none leads out of the tree.
     The type is lexical: it says nothing about the disk, where a symlink may lead out until `resolve_inside` is asked.
     """
 
@@ -45,6 +46,21 @@ class RepoPath:
         """
         return cls(_normalised(text))
 
+    @classmethod
+    def known(cls, text: str) -> "RepoPath":
+        """Return the path of something that git or the disk names, as it is spelt there.
+
+        Such a name may hold control characters, backslashes, decomposed letters, or bytes that are not UTF-8.
+
+        Raises:
+            CodePlaneError: PATH_OUTSIDE_REPOSITORY when it could lead out of the tree.
+        """
+        if text != "." and (text.startswith("/") or any(part in {"", ".", ".."} for part in text.split("/"))):
+            raise _outside(text, "it is not relative to the root")
+        path = object.__new__(cls)
+        object.__setattr__(path, "text", text)
+        return path
+
     @property
     def parts(self) -> tuple[str, ...]:
         """The segments; none for the root."""
@@ -63,7 +79,7 @@ class RepoPath:
     @property
     def parent(self) -> "RepoPath":
         """The directory that holds it; the root's parent is the root."""
-        return RepoPath(self.text.rpartition("/")[0] or ".")
+        return RepoPath.known(self.text.rpartition("/")[0] or ".")
 
     def joined(self, child: "str | RepoPath") -> "RepoPath":
         """Return the path of something below this directory; raises what `parse` raises."""

@@ -137,8 +137,10 @@ class _Exchange:
         self.stderr = _Capture(request.output_limit_bytes)
         self._unsent = memoryview(request.stdin or b"")
         self._selector = selectors.DefaultSelector()
+        self._end: int | None = None
 
     def __enter__(self) -> Self:
+        self._register_end()
         self._register(self.process.stdout, selectors.EVENT_READ, self.stdout)
         self._register(self.process.stderr, selectors.EVENT_READ, self.stderr)
         self._register(self.process.stdin, selectors.EVENT_WRITE, None)
@@ -146,6 +148,8 @@ class _Exchange:
 
     def __exit__(self, *_: object) -> None:
         self._selector.close()
+        if self._end is not None:
+            os.close(self._end)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe:
                 pipe.close()
@@ -153,7 +157,8 @@ class _Exchange:
     @property
     def is_silent(self) -> bool:
         """Both output streams have been closed by everybody who held them."""
-        return not any(key.events == selectors.EVENT_READ for key in self._selector.get_map().values())
+        keys = self._selector.get_map().values()
+        return not any(key.events == selectors.EVENT_READ and key.data is not None for key in keys)
 
     def serve(self, seconds: float) -> bool:
         """Move what can be moved within that time; tell whether anything was."""
@@ -162,12 +167,22 @@ class _Exchange:
             return False
         ready = self._selector.select(seconds)
         for key, _ in ready:
+            if key.data is None:
+                # The program has ended; its pipes may still hold something.
+                self._selector.unregister(key.fd)
+                continue
             pipe, capture = key.data
             if capture is None:
                 self._send(pipe)
             else:
                 self._receive(pipe, capture)
         return bool(ready)
+
+    def _register_end(self) -> None:
+        """Let the end of the program wake whoever waits; where the system cannot, it is asked now and then."""
+        with suppress(AttributeError, OSError):
+            self._end = os.pidfd_open(self.process.pid)
+            self._selector.register(self._end, selectors.EVENT_READ, None)
 
     def _register(self, pipe: IO[bytes] | None, event: int, capture: _Capture | None) -> None:
         if pipe:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Final
 
@@ -192,6 +193,25 @@ class Editor:
             raise stale(change.path, "it was changed meanwhile")
 
 
+class _Kind(Enum):
+    """What is found where a batch has been: nothing, one side of it, or what somebody else put there."""
+
+    NOTHING = "nothing"
+    OURS = "ours"
+    FOREIGN = "foreign"
+
+
+def _kind_of(place: Place, change: Change) -> _Kind:
+    try:
+        found = read_file(*place)
+    except CodePlaneError:
+        # A directory or a device.
+        return _Kind.FOREIGN
+    if found is None:
+        return _Kind.NOTHING
+    return _Kind.OURS if found.image.is_like(change.before) or found.image.is_like(change.after) else _Kind.FOREIGN
+
+
 class _Batch:
     """One batch on its way into the tree."""
 
@@ -239,8 +259,8 @@ class _Batch:
             try:
                 is_well = not self._gave_back(number, change) and self._bring(number, change.path, other, wanted)
             except CodePlaneError as error:
-                # Somebody writes at this very moment.
-                if error.code != "STALE_FILE":
+                # Somebody writes at this very moment, or has put something in its place that is no file.
+                if error.code not in {"STALE_FILE", "NOT_A_FILE"}:
                     raise
                 is_well = False
             except FileNotFoundError:
@@ -254,13 +274,12 @@ class _Batch:
     def _gave_back(self, number: int, change: Change) -> bool:
         """Put back what somebody else wrote and an exchange took out of its place, the moment before it was noticed."""
         staged, place = self._staged(number), self._directories.place(change.path)
-        taken = read_file(*staged)
-        if taken is None or taken.image.is_like(change.before) or taken.image.is_like(change.after):
+        if _kind_of(staged, change) is not _Kind.FOREIGN:
             return False
-        now = _image(self._directories, change.path)
-        if now is None:
+        now = _kind_of(place, change)
+        if now is _Kind.NOTHING:
             self._disk.create(staged, place)
-        elif now.is_like(change.before) or now.is_like(change.after):
+        elif now is _Kind.OURS:
             self._disk.exchange(staged, place)
         else:
             # A third version is there by now: both stay, this one beside it.
@@ -330,7 +349,11 @@ class _Batch:
     @staticmethod
     def _look_at(place: Place, path: RepoPath, old: FileImage, put_back: Callable[[], None]) -> None:
         """Make sure that what left its place is what was known; somebody else may have written a moment ago."""
-        found = read_file(*place)
+        try:
+            found = read_file(*place)
+        except CodePlaneError:
+            # It is no file any more.
+            found = None
         if found is None or not old.is_like(found.image):
             put_back()
             raise stale(path, "it was changed meanwhile")

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -28,8 +28,8 @@ class PathLocks:
         self._directory = directory
 
     @contextmanager
-    def holding(self, paths: Iterable[RepoPath]) -> Iterator[None]:
-        """Hold the locks of paths.
+    def holding(self, paths: Iterable[RepoPath], go_on: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Hold the locks of paths; `go_on` is called before each attempt and ends the waiting by raising.
 
         Raises:
             CodePlaneError: EXEC_SIDE_EFFECT_COLLISION when another process keeps one for too long.
@@ -42,15 +42,16 @@ class PathLocks:
             for number in numbers:
                 descriptor = os.open(self._directory / f"{number:03x}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 held.append(descriptor)
-                _take(descriptor, deadline)
+                _take(descriptor, deadline, go_on)
             yield
         finally:
             for descriptor in held:
                 os.close(descriptor)
 
 
-def _take(descriptor: int, deadline: float) -> None:
+def _take(descriptor: int, deadline: float, go_on: Callable[[], None]) -> None:
     while True:
+        go_on()
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

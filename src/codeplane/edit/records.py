@@ -243,8 +243,10 @@ def decode(data: bytes, batch_id: str) -> Record:
     return Record(
         batch_id,
         head["worktree"],
-        tuple(Change(RepoPath(one["path"]), image(one["before"]), image(one["after"])) for one in head["changes"]),
-        tuple(RepoPath(text) for text in head["directories"]),
+        tuple(
+            Change(RepoPath.known(one["path"]), image(one["before"]), image(one["after"])) for one in head["changes"]
+        ),
+        tuple(RepoPath.known(text) for text in head["directories"]),
         tuple(head["undoes"]),
         decode_span(head["git"]) if head.get("git") is not None else None,
     )

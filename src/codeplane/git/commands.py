@@ -91,12 +91,12 @@ def must_change(root: Path, *arguments: str, conditions: Conditions = PLAIN) -> 
         CodePlaneError: what git complained about, in the registry's words; TIMED_OUT; CANCELLED.
     """
     result = change_git(root, *arguments, conditions=conditions)
-    check_result(arguments, result)
+    check_result(arguments, result, root)
     return result
 
 
-def check_result(arguments: tuple[str, ...], result: ProcessResult) -> None:
-    """Raise what a failed command complained about.
+def check_result(arguments: tuple[str, ...], result: ProcessResult, root: Path | None = None) -> None:
+    """Raise what a failed command complained about; some say nothing at all when the index of `root` is locked.
 
     Raises:
         CodePlaneError: see above.
@@ -106,7 +106,15 @@ def check_result(arguments: tuple[str, ...], result: ProcessResult) -> None:
     if result.timed_out:
         raise CodePlaneError("TIMED_OUT", f"git {arguments[0]} did not end in time and was stopped.")
     if result.returncode != 0:
-        raise git_error(arguments, f"{result.stderr_text}\n{result.stdout_text[-_SHOWN:]}")
+        error = git_error(arguments, f"{result.stderr_text}\n{result.stdout_text[-_SHOWN:]}")
+        if error.code == "GIT_FAILED" and root is not None and _is_index_locked(root):
+            raise CodePlaneError("GIT_LOCKED", f"git {arguments[0]}: another git holds the lock of the index.")
+        raise error
+
+
+def _is_index_locked(root: Path) -> bool:
+    place = run_git(root, "rev-parse", "--git-path", "index.lock").stdout
+    return os.path.lexists(root / os.fsdecode(place).removesuffix("\n"))
 
 
 def check_name(text: str, what: str = "ref") -> str:
@@ -118,35 +126,6 @@ def check_name(text: str, what: str = "ref") -> str:
     if not text or text.startswith("-") or any(char < " " or char == "\x7f" for char in text):
         raise CodePlaneError("GIT_REF_INVALID", f"{text!r} cannot be a {what}.", details={what: text})
     return text
-
-
-def resolve_commit(root: Path, ref: str) -> str:
-    """Return the full id of the commit that a ref names.
-
-    Raises:
-        CodePlaneError: GIT_REF_INVALID, GIT_REF_UNKNOWN with names that are near, GIT_REF_AMBIGUOUS, GIT_NO_COMMITS.
-    """
-    check_name(ref)
-    result = run_git(root, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
-    if result.returncode == 0:
-        return result.stdout_text.strip()
-    error = git_error(("rev-parse",), result.stderr_text)
-    if error.code == "GIT_REF_AMBIGUOUS":
-        raise error
-    if ref in {"HEAD", "@"}:
-        raise CodePlaneError("GIT_NO_COMMITS", "HEAD has no commit yet.")
-    near = near_refs(root, ref)
-    hint = f"Did you mean {', '.join(near)}?" if near else ""
-    message = f"`{ref}` is no branch, tag or commit of this repository."
-    raise CodePlaneError("GIT_REF_UNKNOWN", message, hint=hint, details={"ref": ref, "near": near})
-
-
-def near_refs(root: Path, ref: str) -> list[str]:
-    """Return names of branches and tags that look like one that does not exist."""
-    import difflib  # noqa: PLC0415 - only for a mistaken name.
-
-    listing = run_git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes", "refs/tags")
-    return difflib.get_close_matches(ref, listing.stdout_text.split("\n")[:5_000], n=3, cutoff=0.6)
 
 
 def decode(data: bytes) -> str:

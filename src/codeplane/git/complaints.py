@@ -15,6 +15,7 @@ _COMPLAINTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             r"could not lock",
             r"cannot lock ref .*File exists",
             r"Another git process",
+            r"(Unable to|could not|cannot) write (the )?(new )?index",
         ),
     ),
     (
@@ -96,6 +97,7 @@ _COMPLAINTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             r"Your index contains uncommitted",
             r"cannot rebase: ",
             r"untracked working tree files",
+            r"not uptodate",
             r"your index file is unmerged because of",
         ),
     ),
@@ -182,7 +184,9 @@ _COMPLAINTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         "GIT_REF_EXISTS",
         (
             r"already exists",
+            r"exists; cannot create",
             r"a branch named .* exists",
+            r"exists; cannot create",
         ),
     ),
     (
@@ -206,6 +210,7 @@ _COMPLAINTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         (
             r"pathspec .* did not match",
             r"no such path",
+            r"there is no path",
             r"exists on disk, but not in",
             r"does not exist in",
             r"fatal: Path '",

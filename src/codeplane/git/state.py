@@ -5,16 +5,22 @@ copy: whatever a ref or an index entry named is kept alive by a ref of its own (
 """
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.printable import printable_name
 from codeplane.git.commands import Conditions, ask_git, must_change
+from codeplane.git.config_sections import with_change_undone
+from codeplane.git.loose_files import LooseFile, is_alike, is_inside, write_loose
 from codeplane.git.repository import Repository
 
 KEPT_REFS: Final = "refs/codeplane/undo/"
+KEPT_WORKTREE: Final = "worktree"
 _OWN_REFS: Final = "refs/codeplane/"
 _GITLINK: Final = "160000"
 # Small files by which git remembers what it is in the middle of, in the directory of this working tree.
@@ -23,6 +29,7 @@ _PROGRESS_FILES: Final = (
     "MERGE_MSG",
     "MERGE_MODE",
     "MERGE_AUTOSTASH",
+    "MERGE_RR",
     "SQUASH_MSG",
     "CHERRY_PICK_HEAD",
     "REVERT_HEAD",
@@ -39,11 +46,19 @@ _PROGRESS_FILES: Final = (
 _PROGRESS_DIRECTORIES: Final = ("rebase-merge", "rebase-apply", "sequencer")
 # Of the whole repository: the stash is a ref whose log holds all entries but the newest.
 _SHARED_FILES: Final = ("config", "logs/refs/stash", "shallow")
+_CONFIG: Final = "common:config"
 _LARGEST_FILE: Final = 4_000_000
 _MOST_LINKS: Final = 5
 
 IndexEntries = tuple[tuple[str, str, int], ...]
-"""Mode, object and stage of each entry that a path has in the index."""
+"""Mode, object and stage of each entry that a path has in the index; the stage of what is only intended is -1."""
+
+_INTENDED: Final = -1
+_SKIPPED: Final = "S"
+_EMPTY_BLOBS: Final = (
+    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +66,16 @@ class GitState:
     """HEAD as its file says it, refs by name, index entries by path, files in progress by place.
 
     Of two states that are kept as a difference, each holds only what differs; None stands for "was not there".
+    `marks` are the letters of `git ls-files -v` for entries that git was told to skip, none for all others. `loose` are
+    working files that take the place of a directory or make room for one; most states know of none.
     """
 
     head: str | None
     refs: Mapping[str, str | None] = field(default_factory=dict)
     entries: Mapping[str, IndexEntries] = field(default_factory=dict)
     files: Mapping[str, bytes | None] = field(default_factory=dict)
+    marks: Mapping[str, str] = field(default_factory=dict)
+    loose: Mapping[str, LooseFile | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +96,8 @@ def read_state(repository: Repository) -> GitState:
     Raises:
         CodePlaneError: git cannot read the repository.
     """
-    return GitState(_head(repository), _refs(repository.root), _entries(repository.root), _files(repository))
+    entries, marks = _entries(repository.root)
+    return GitState(_head(repository), _refs(repository.root), entries, _files(repository), marks)
 
 
 def difference(before: GitState, after: GitState) -> tuple[GitState, GitState]:
@@ -87,6 +107,14 @@ def difference(before: GitState, after: GitState) -> tuple[GitState, GitState]:
         path for path in {**before.entries, **after.entries} if before.entries.get(path) != after.entries.get(path)
     ]
     files = [name for name in {**before.files, **after.files} if before.files.get(name) != after.files.get(name)]
+    # An entry that is written anew has no mark, so that the marks of all entries that differ are kept with them.
+    marked = {
+        *(path for path in paths if path in before.marks or path in after.marks),
+        *(path for path in {**before.marks, **after.marks} if before.marks.get(path) != after.marks.get(path)),
+    }
+    loose = [
+        path for path in {**before.loose, **after.loose} if not is_alike(before.loose.get(path), after.loose.get(path))
+    ]
     is_same_head = before.head == after.head
 
     def part(state: GitState) -> GitState:
@@ -95,6 +123,8 @@ def difference(before: GitState, after: GitState) -> tuple[GitState, GitState]:
             {name: state.refs.get(name) for name in refs},
             {path: state.entries.get(path, ()) for path in paths},
             {name: state.files.get(name) for name in files},
+            {path: state.marks.get(path, "") for path in sorted(marked)},
+            {path: state.loose.get(path) for path in loose},
         )
 
     return part(before), part(after)
@@ -102,7 +132,8 @@ def difference(before: GitState, after: GitState) -> tuple[GitState, GitState]:
 
 def is_nothing(state: GitState) -> bool:
     """Tell whether one side of a difference is empty."""
-    return state.head is None and not state.refs and not state.entries and not state.files
+    has_parts = state.refs or state.entries or state.files or state.marks or state.loose
+    return state.head is None and not has_parts
 
 
 def commit_of(state: GitState) -> str | None:
@@ -132,7 +163,15 @@ def keep_objects(repository: Repository, batch_id: str, state: GitState) -> None
         named.update(line.split(b" ", 2)[1].decode() for line in stash.splitlines() if line.count(b" ") > 1)
     wanted = sorted(_existing(repository, named))
     # One tree holds all staged contents, however many there are.
-    staged = sorted({oid for entries in state.entries.values() for mode, oid, _ in entries if mode != _GITLINK})
+    staged = sorted(
+        {
+            oid
+            for entries in state.entries.values()
+            for mode, oid, stage in entries
+            if mode != _GITLINK and stage != _INTENDED
+        }
+        | {one.oid for one in state.loose.values() if one is not None}
+    )
     if staged:
         listing = "".join(f"100644 blob {oid}\t{number}\0" for number, oid in enumerate(staged))
         made = must_change(repository.root, "mktree", "-z", "--missing", conditions=_input(listing.encode()))
@@ -143,9 +182,17 @@ def keep_objects(repository: Repository, batch_id: str, state: GitState) -> None
 
 
 def forget_objects(repository: Repository, kept_batches: frozenset[str]) -> int:
-    """Remove the refs of batches that cannot be undone any more; return how many went."""
+    """Remove the refs of batches that cannot be undone any more; return how many went.
+
+    What was kept of working trees that are gone stays: no batch can bring that back.
+    """
     listing = ask_git(repository.root, "for-each-ref", "--format=%(refname)", KEPT_REFS).decode().split()
-    gone = [name for name in listing if name.removeprefix(KEPT_REFS).partition("/")[0] not in kept_batches]
+    gone = [
+        name
+        for name in listing
+        if name.removeprefix(KEPT_REFS).partition("/")[0] not in kept_batches
+        and not name.rpartition("/")[2].startswith(KEPT_WORKTREE)
+    ]
     if gone:
         lines = "".join(f"delete {name}\n" for name in gone)
         must_change(repository.root, "update-ref", "--stdin", conditions=_input(lines.encode()))
@@ -159,8 +206,18 @@ def write_state(repository: Repository, target: GitState) -> None:
         CodePlaneError: git refuses; what was done before can be done again.
     """
     root = repository.root
+    if target.loose:
+        write_loose(root, target.loose)
     if target.entries:
         _write_entries(root, target.entries)
+    if target.marks:
+        _write_marks(root, target.marks)
+    _write_refs(root, target)
+    for name, data in target.files.items():
+        _write_file(repository, name, data)
+
+
+def _write_refs(root: Path, target: GitState) -> None:
     # What goes makes room for what comes: `a` and `a/b` cannot be there together, not even in one transaction.
     gone = [b"delete " + os.fsencode(name) + b"\0\0" for name, oid in target.refs.items() if oid is None]
     come = [
@@ -179,8 +236,6 @@ def write_state(repository: Repository, target: GitState) -> None:
             must_change(root, "symbolic-ref", "-m", "undo", "HEAD", target.head.removeprefix("ref: "))
         else:
             must_change(root, "update-ref", "--no-deref", "-m", "undo", "HEAD", target.head)
-    for name, data in target.files.items():
-        _write_file(repository, name, data)
 
 
 def encode_span(span: GitSpan) -> dict[str, Any]:
@@ -206,6 +261,10 @@ def _as_json(state: GitState) -> dict[str, Any]:
         "refs": dict(state.refs),
         "entries": {path: [list(one) for one in entries] for path, entries in state.entries.items()},
         "files": {name: data.hex() if data is not None else None for name, data in state.files.items()},
+        "marks": dict(state.marks),
+        "loose": {
+            path: [one.oid, one.mode, one.is_link] if one is not None else None for path, one in state.loose.items()
+        },
     }
 
 
@@ -215,6 +274,9 @@ def _from_json(found: Mapping[str, Any]) -> GitState:
         found["refs"],
         {path: tuple((mode, oid, stage) for mode, oid, stage in entries) for path, entries in found["entries"].items()},
         {name: bytes.fromhex(text) if text is not None else None for name, text in found["files"].items()},
+        # Records of older versions have neither.
+        found.get("marks", {}),
+        {path: LooseFile(*parts) if parts is not None else None for path, parts in found.get("loose", {}).items()},
     )
 
 
@@ -232,14 +294,24 @@ def _refs(root: Path) -> dict[str, str | None]:
     return found
 
 
-def _entries(root: Path) -> dict[str, IndexEntries]:
+def _entries(root: Path) -> tuple[dict[str, IndexEntries], dict[str, str]]:
+    """Return the entries of the index, and the marks of those that have one."""
     found: dict[str, IndexEntries] = {}
-    for item in os.fsdecode(ask_git(root, "ls-files", "-s", "-z")).split("\0"):
+    marks: dict[str, str] = {}
+    for item in os.fsdecode(ask_git(root, "ls-files", "-s", "-v", "-z")).split("\0"):
         if item:
             head, _, path = item.partition("\t")
-            mode, oid, stage = head.split(" ")
+            mark, mode, oid, stage = head.split(" ")
             found[path] = (*found.get(path, ()), (mode, oid, int(stage)))
-    return found
+            if mark == _SKIPPED or mark.islower():
+                marks[path] = mark
+    # What `git add -N` left has the entry of an empty file, and only a comparison tells it apart.
+    if any(oid.startswith(_EMPTY_BLOBS) for entries in found.values() for _, oid, _ in entries):
+        listing = ask_git(root, "diff-files", "--name-only", "--diff-filter=A", "--ignore-submodules=all", "-z")
+        for path in os.fsdecode(listing).split("\0"):
+            if path in found:
+                found[path] = tuple((mode, oid, _INTENDED) for mode, oid, _ in found[path])
+    return found, marks
 
 
 def _files(repository: Repository) -> dict[str, bytes | None]:
@@ -259,6 +331,8 @@ def _progress_names(repository: Repository) -> Iterator[tuple[Path, str]]:
             yield place, f"worktree:{place.relative_to(repository.git_dir).as_posix()}"
     for name in _SHARED_FILES:
         yield repository.common_dir / name, f"common:{name}"
+    for place in sorted((repository.common_dir / "worktrees").glob("*/locked")):
+        yield place, f"common:{place.relative_to(repository.common_dir).as_posix()}"
 
 
 def _read(place: Path) -> bytes | None:
@@ -280,12 +354,57 @@ def _existing(repository: Repository, oids: Iterable[str]) -> list[str]:
 
 def _write_entries(root: Path, entries: Mapping[str, IndexEntries]) -> None:
     lines = []
+    null = b"0" * _id_length(root, entries)
     for path, kept in entries.items():
         name = os.fsencode(path)
-        null = b"0" * (len(kept[0][1]) if kept else 40)
         lines.append(b"0 " + null + b"\t" + name + b"\0")
-        lines.extend(f"{mode} {oid} {stage}\t".encode() + name + b"\0" for mode, oid, stage in kept)
+        lines.extend(
+            f"{mode} {oid} {stage}\t".encode() + name + b"\0" for mode, oid, stage in kept if stage != _INTENDED
+        )
     must_change(root, "update-index", "-z", "--index-info", conditions=_input(b"".join(lines)))
+    for path, kept in entries.items():
+        _match_submodule_directory(root, path, is_wanted=any(mode == _GITLINK for mode, _, _ in kept))
+    intended = [path for path, kept in entries.items() if any(stage == _INTENDED for _, _, stage in kept)]
+    there = b"\0".join(os.fsencode(path) for path in intended if os.path.lexists(root / path))
+    if there:
+        options = ("--intent-to-add", "--force", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul")
+        must_change(root, "--literal-pathspecs", "add", *options, conditions=_input(there))
+
+
+def _id_length(root: Path, entries: Mapping[str, IndexEntries]) -> int:
+    known = next((len(oid) for kept in entries.values() for _, oid, _ in kept), None)
+    if known is not None:
+        return known
+    return 64 if ask_git(root, "rev-parse", "--show-object-format").strip() == b"sha256" else 40
+
+
+def _write_marks(root: Path, marks: Mapping[str, str]) -> None:
+    """Tell git again which files it is not to look at; what is not in the index by now has no mark."""
+    there = {
+        item for item in os.fsdecode(ask_git(root, "ls-files", "-z", "--deduplicate")).split("\0") if item in marks
+    }
+    wanted: dict[str, list[bytes]] = {}
+    for path in sorted(there):
+        mark = marks[path]
+        skips = "--skip-worktree" if mark.upper() == _SKIPPED else "--no-skip-worktree"
+        assumes = "--assume-unchanged" if mark.islower() else "--no-assume-unchanged"
+        # One after the other: of several such options a single run heeds the last only.
+        for option in (skips, assumes):
+            wanted.setdefault(option, []).append(os.fsencode(path))
+    for option, names in wanted.items():
+        must_change(root, "update-index", option, "-z", "--stdin", conditions=_input(b"\0".join(names)))
+
+
+def _match_submodule_directory(root: Path, path: str, *, is_wanted: bool) -> None:
+    """Make the empty directory that stands for a submodule, or remove it, as a checkout does."""
+    place = root / path
+    if place.is_symlink() or not is_inside(root, place.parent):
+        return
+    with suppress(OSError):
+        if is_wanted:
+            place.mkdir(parents=True, exist_ok=True)
+        elif place.is_dir() and not any(place.iterdir()):
+            place.rmdir()
 
 
 def _input(data: bytes) -> Conditions:
@@ -300,15 +419,28 @@ def _write_file(repository: Repository, name: str, data: bytes | None) -> None:
         place.unlink(missing_ok=True)
         _remove_empty_parents(place, base)
         return
+    if place.name == "locked" and not place.parent.is_dir():
+        # The working tree that was locked is gone by now.
+        return
     place.parent.mkdir(parents=True, exist_ok=True)
     unseen = place.with_name(f"{place.name}.codeplane")
     unseen.write_bytes(data)
+    with suppress(FileNotFoundError):
+        # A configuration may hold passwords, and be closed to others for that.
+        unseen.chmod(stat.S_IMODE(place.stat().st_mode))
     unseen.replace(place)
 
 
 def _remove_empty_parents(place: Path, base: Path) -> None:
     parent = place.parent
-    while parent != base and parent.name not in {"logs", "refs"} and parent.is_dir() and not any(parent.iterdir()):
+    in_use = {"logs", "refs"}
+    while (
+        parent != base
+        and parent.name not in in_use
+        and "worktrees" not in parent.relative_to(base).parts
+        and parent.is_dir()
+        and not any(parent.iterdir())
+    ):
         parent.rmdir()
         parent = parent.parent
 
@@ -329,7 +461,12 @@ def conflicts_with(now: GitState, span: GitSpan) -> list[str]:
     found.extend(
         f"{name.partition(':')[2]} of git was changed since"
         for name, data in span.after.files.items()
-        if now.files.get(name) != data and name != "worktree:ORIG_HEAD"
+        if now.files.get(name) != data and name != "worktree:ORIG_HEAD" and _file_undone(now, span, name) is None
+    )
+    found.extend(
+        f"{printable_name(path)} was changed since"
+        for path, one in span.after.loose.items()
+        if not is_alike(now.loose.get(path), one) and not is_alike(now.loose.get(path), span.before.loose.get(path))
     )
     return found
 
@@ -338,9 +475,51 @@ def with_span_undone(now: GitState, span: GitSpan) -> GitState:
     """Return the state that there is when a command has been taken back."""
     before = span.before
     entries = {**now.entries, **before.entries}
+    # What somebody told git to skip, or not to skip any more, since then stays so.
+    after_marks = span.after.marks if span.after is not None else {}
+    marks = {
+        **now.marks,
+        **{path: mark for path, mark in before.marks.items() if now.marks.get(path, "") == after_marks.get(path, "")},
+    }
     return GitState(
         before.head if before.head is not None else now.head,
         {**now.refs, **before.refs},
         {path: kept for path, kept in entries.items() if kept},
-        {**now.files, **before.files},
+        {**now.files, **before.files, **_config_undone(now, span)},
+        {path: mark for path, mark in marks.items() if mark},
+        {**now.loose, **before.loose},
     )
+
+
+def _config_undone(now: GitState, span: GitSpan) -> dict[str, bytes | None]:
+    undone = _file_undone(now, span, _CONFIG) if _CONFIG in span.before.files else None
+    return {_CONFIG: undone} if undone is not None else {}
+
+
+def _file_undone(now: GitState, span: GitSpan, name: str) -> bytes | None:
+    """Return the configuration with the changes that others made since; None for other files, and for conflicts."""
+    if name != _CONFIG or span.after is None:
+        return None
+    return with_change_undone(now.files.get(name), span.before.files.get(name), span.after.files.get(name))
+
+
+def still_to_do(now: GitState, span: GitSpan) -> GitState:
+    """Return what an interrupted change from one side of a span to the other has left to do.
+
+    Whatever is on neither side was changed by somebody else since, and stays as it is.
+    """
+    before, after = span.before, span.after
+    if after is None:
+        return GitState(None)
+    return GitState(
+        after.head if now.head == before.head else None,
+        {name: oid for name, oid in after.refs.items() if now.refs.get(name) == before.refs.get(name)},
+        {path: kept for path, kept in after.entries.items() if now.entries.get(path, ()) == before.entries.get(path)},
+        {name: data for name, data in after.files.items() if now.files.get(name) == before.files.get(name)},
+        {path: mark for path, mark in after.marks.items() if now.entries.get(path) in _sides(span, path)},
+        {path: one for path, one in after.loose.items() if is_alike(now.loose.get(path), before.loose.get(path))},
+    )
+
+
+def _sides(span: GitSpan, path: str) -> tuple[IndexEntries | None, ...]:
+    return tuple(side.entries.get(path) for side in (span.before, span.after) if side is not None)

@@ -6,6 +6,7 @@ widened by guessing.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.reader import FactReader
@@ -19,6 +20,17 @@ HIGH = "high"
 LOW = "low"
 _BY_NAME_OF_MODULE = "python"
 _DYNAMIC_IMPORTS = frozenset({"import_module", "__import__"})
+
+
+class _TestFile(NamedTuple):
+    """A file with tests, by the numbers that the index has for it."""
+
+    file_id: int
+    facts_id: int
+    dialect: str
+
+
+_TestFiles = dict[str, _TestFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +118,7 @@ def uncovered_modules(reader: FactReader) -> tuple[str, ...]:
     """Return the source modules that no test imports, by name or by a parent or child of it."""
     tests = _test_files(reader)
     imported: set[str] = set()
-    for chunk in _chunks(list(tests.values())):
+    for chunk in _chunks([one.file_id for one in tests.values()]):
         marks = ", ".join("?" * len(chunk))
         rows = reader.connection.execute(f"SELECT DISTINCT name FROM located WHERE file_id IN ({marks})", chunk)  # noqa: S608
         imported.update(row[0] for row in rows)
@@ -121,7 +133,7 @@ def uncovered_modules(reader: FactReader) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _add_links(reader: FactReader, found: dict[str, MatchedTest], changed: list[str], tests: dict[str, int]) -> None:
+def _add_links(reader: FactReader, found: dict[str, MatchedTest], changed: list[str], tests: _TestFiles) -> None:
     """Add the tests that use definitions of the changed files."""
     for path in changed:
         file = reader.file_at(path)
@@ -137,7 +149,7 @@ def _add_links(reader: FactReader, found: dict[str, MatchedTest], changed: list[
                 found.setdefault(test, MatchedTest(test, HIGH, reason, (qualifier(file.modules, path),)))
 
 
-def _add_imports(reader: FactReader, found: dict[str, MatchedTest], names: set[str], tests: dict[str, int]) -> None:
+def _add_imports(reader: FactReader, found: dict[str, MatchedTest], names: set[str], tests: _TestFiles) -> None:
     """Add the tests that import a changed module, a parent of it, or something inside it."""
     parents = {parent for name in names for parent in _parents(name)} - names
     for test, imported in _imports_of_tests(reader, tests, names, parents):
@@ -155,7 +167,7 @@ def _add_imports(reader: FactReader, found: dict[str, MatchedTest], names: set[s
 
 
 def _imports_of_tests(
-    reader: FactReader, tests: dict[str, int], names: set[str], parents: set[str]
+    reader: FactReader, tests: _TestFiles, names: set[str], parents: set[str]
 ) -> list[tuple[str, str]]:
     if not names or not tests:
         return []
@@ -163,7 +175,7 @@ def _imports_of_tests(
     conditions = [f"name IN ({', '.join('?' * len(exact))})", *["name LIKE ? ESCAPE '\\'" for _ in names]]
     children = [_escaped(name) + ".%" for name in sorted(names)]
     found: list[tuple[str, str]] = []
-    for chunk in _chunks(list(tests.values())):
+    for chunk in _chunks([one.file_id for one in tests.values()]):
         rows = reader.connection.execute(
             "SELECT path, name FROM located JOIN files USING (file_id)"  # noqa: S608 - marks only
             f" WHERE file_id IN ({', '.join('?' * len(chunk))}) AND ({' OR '.join(conditions)}) ORDER BY path, name",
@@ -173,32 +185,30 @@ def _imports_of_tests(
     return found
 
 
-def _test_files(reader: FactReader) -> dict[str, int]:
-    rows = reader.connection.execute("SELECT path, file_id FROM files WHERE facts_id IS NOT NULL ORDER BY path")
-    return {path: file_id for path, file_id in rows if is_test_file(path)}
+def _test_files(reader: FactReader) -> _TestFiles:
+    rows = reader.connection.execute(
+        "SELECT path, file_id, facts_id, dialect FROM files WHERE facts_id IS NOT NULL ORDER BY path"
+    )
+    return {row[0]: _TestFile(*row[1:]) for row in rows if is_test_file(row[0])}
 
 
-def _files_used_by(reader: FactReader, tests: dict[str, int]) -> set[int]:
+def _files_used_by(reader: FactReader, tests: _TestFiles) -> set[int]:
     used: set[int] = set()
-    for chunk in _chunks(list(tests.values())):
+    for chunk in _chunks([one.file_id for one in tests.values()]):
         marks = ", ".join("?" * len(chunk))
         rows = reader.connection.execute(f"SELECT DISTINCT target_file FROM links WHERE file_id IN ({marks})", chunk)  # noqa: S608
         used.update(row[0] for row in rows)
     return used
 
 
-def _computed_imports(reader: FactReader, tests: dict[str, int]) -> tuple[str, ...]:
+def _computed_imports(reader: FactReader, tests: _TestFiles) -> tuple[str, ...]:
     """Return the tests that import by a name the syntax does not show."""
-    rows = reader.connection.execute("SELECT path, facts_id, dialect FROM files WHERE facts_id IS NOT NULL")
-    known = {None: False}
-    found = []
-    for path, facts_id, dialect in rows:
-        if path in tests:
-            if dialect not in known:
-                known[dialect] = load_language(dialect) is not None
-            if known[dialect] and reader.flag("computed imports", facts_id, _computes):
-                found.append(path)
-    return tuple(sorted(found))
+    known = {dialect for dialect in {one.dialect for one in tests.values()} if load_language(dialect) is not None}
+    return tuple(
+        path
+        for path, one in sorted(tests.items())
+        if one.dialect in known and reader.flag("computed imports", one.facts_id, _computes)
+    )
 
 
 def _computes(outline: Outline) -> bool:

@@ -305,9 +305,23 @@ class Reconciler:
             used = self.state.pack_size
         self._compact_above = 2 * used + SPARE_BYTES
 
-    def _state_of(self, stored: StoredState, found: Sweep, before: IndexState | None) -> IndexState:
-        """Return a state; where one is given that it follows, its order is taken over."""
+    def _state_of(
+        self, stored: StoredState, found: Sweep, before: IndexState | None, differing: list[str] | None = None
+    ) -> IndexState:
+        """Return a state; where one is given that it follows, its order is taken over.
+
+        `differing` are the only files that are not as in the state before.
+        """
         files = stored.files
+        if before is not None and differing is not None and len(files) == len(before.files):
+            looked_at = [files[path] for path in differing if path in files]
+            stamps = {**before.stamps, **{one.path: one.stamp for one in looked_at}}
+            racy = before.racy.difference(differing).union(
+                one.path for one in looked_at if one.stamp.is_racy(one.checked_ns)
+            )
+        else:
+            stamps = {path: one.stamp for path, one in files.items()}
+            racy = frozenset(path for path, one in files.items() if one.stamp.is_racy(one.checked_ns))
         return IndexState(
             epoch=stored.epoch,
             files=files,
@@ -315,8 +329,8 @@ class Reconciler:
             left_out=tuple(found.left_out),
             pack=self.store.pack,
             pack_size=stored.pack_size,
-            stamps={path: one.stamp for path, one in files.items()},
-            racy=frozenset(path for path, one in files.items() if one.stamp.is_racy(one.checked_ns)),
+            stamps=stamps,
+            racy=racy,
             order_before=before.in_order if before is not None and "in_order" in before.__dict__ else (),
         )
 
@@ -386,7 +400,8 @@ class Reconciler:
             stored = self._reloaded(connection, before, suspects, result)._replace(pack_size=writer.size)
         if update.structure is not None:
             self._structure = (self.store.database, update.structure)
-        self.state = self._state_of(stored, found, before)
+        has_few = not (result.added or result.removed or result.reaches_others)
+        self.state = self._state_of(stored, found, before, suspects if has_few else None)
         renamed = _renames(before.files, stored.files, list(result.removed), list(result.added))
         return ReconcileReport(result.epoch, result.added, result.changed, result.removed, renamed)
 

@@ -147,7 +147,10 @@ class LedgerRow:
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """Which rows to return, newest first."""
+    """Which rows to return, newest first.
+
+    `body_holds` is a text that stands somewhere in the body; `among_newest` bounds how many rows are looked through.
+    """
 
     kinds: tuple[str, ...] = ()
     operation: str | None = None
@@ -157,6 +160,8 @@ class RowFilter:
     since_ms: int | None = None
     until_ms: int | None = None
     before_seq: int | None = None
+    body_holds: str | None = None
+    among_newest: int | None = None
     limit: int = 50
 
 
@@ -487,6 +492,8 @@ def _conditions(wanted: RowFilter) -> tuple[list[str], list[Any]]:
         ("ts_ms >= ?", wanted.since_ms),
         ("ts_ms <= ?", wanted.until_ms),
         ("seq < ?", wanted.before_seq),
+        ("seq > (SELECT MAX(seq) FROM events) - ?", wanted.among_newest),
+        ("instr(body, ?)", wanted.body_holds),
     ]
     clauses = [clause for clause, value in pairs if value is not None]
     values: list[Any] = [value for _, value in pairs if value is not None]

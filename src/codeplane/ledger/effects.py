@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Any
 
 from codeplane.core.paths import RepoPath
+from codeplane.core.printable import printable_name
 
 
 class EffectClass(Enum):
@@ -45,9 +46,9 @@ class Effects:
     def as_dict(self) -> dict[str, Any]:
         """Return the ledger form; empty parts are left out."""
         parts: dict[str, Any] = {
-            "reads": [path.text for path in self.reads],
-            "writes": [path.text for path in self.writes],
-            "deletes": [path.text for path in self.deletes],
+            "reads": [printable_name(path.text) for path in self.reads],
+            "writes": [printable_name(path.text) for path in self.writes],
+            "deletes": [printable_name(path.text) for path in self.deletes],
             "git_refs": list(self.git_refs),
             "commands": [list(command) for command in self.commands],
             "network": list(self.network),

@@ -1,6 +1,7 @@
 """What became of an edit that was interrupted: its record says which way to go."""
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.printable import printable_name
 from codeplane.ledger.chain import LedgerRow
 from codeplane.operations.operation import Recovered
 from codeplane.workspace.taking_back import complete_git_part
@@ -17,7 +18,7 @@ def recover_edit(workspace: Workspace, begun: LedgerRow) -> Recovered:
     if found is not None:
         complete_git_part(workspace.repository, found[0])
     after = {
-        change.path.text: change.after.sha256 if change.after is not None else None
+        printable_name(change.path.text): change.after.sha256 if change.after is not None else None
         for change in (found[0].changes if found is not None else ())
     }
     body: dict[str, object] = {"after": after, "changed_paths": sorted(after)}

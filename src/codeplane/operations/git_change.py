@@ -8,6 +8,8 @@ from typing import Literal
 from pydantic import Field
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.hashing import sha256_bytes
+from codeplane.core.printable import printable_name
 from codeplane.git.contents import EMPTY_TREE, changed_lines_of_blobs, changed_lines_of_trees, read_blobs
 from codeplane.git.progress import progress_of
 from codeplane.git.stale_locks import remove_stale_locks
@@ -26,8 +28,12 @@ MOST_FILES = 100
 _MOST_WITH_SYMBOLS = 40
 _MOST_TESTS = 50
 _MOST_REFS = 50
-_SHOWN = 10
+_SHOWN_FILES = 6
+_SHOWN_SYMBOLS = 10
+_SHOWN_TESTS = 5
 _MOST_COMPARED = 1_000_000
+# In repositories whose objects are named by SHA-256.
+_LONG_EMPTY_TREE = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
 
 Place = Literal["head", "index", "working_tree"]
 
@@ -119,18 +125,26 @@ def git_delta(context: CallContext) -> GitDelta:
     symbols, is_partial = _symbols(workspace, files)
     context.changes.extend(
         FileChange(
-            path=one.path,
-            old_hash=one.old_oid,
-            new_hash=one.new_oid,
+            path=printable_name(one.path),
+            old_hash=_content_hash(one.old_data, one.old_oid),
+            new_hash=_content_hash(one.new_data, one.new_oid),
             insertions=one.insertions,
             deletions=one.deletions,
             symbols=tuple(symbols.get(one.path, ())),
         )
         for one in files
     )
-    tests, confidence = _tests(workspace, [one.path for one in files])
+    if not files:
+        # Otherwise a call that only moved refs would pass for one that changed nothing.
+        context.changes.extend(
+            FileChange(printable_name(name), old, outcome.after.refs.get(name), 0, 0)
+            for name, old in outcome.before.refs.items()
+        )
+    # The index knows no names that are not UTF-8.
+    tests, confidence = _tests(workspace, [one.path for one in files if one.path.isprintable()])
     refs = [
-        ChangedRef(ref=name, old=old, new=outcome.after.refs.get(name)) for name, old in outcome.before.refs.items()
+        ChangedRef(ref=printable_name(name), old=old, new=outcome.after.refs.get(name))
+        for name, old in outcome.before.refs.items()
     ]
     if outcome.before.head is not None or outcome.after.head is not None:
         refs.insert(0, ChangedRef(ref="HEAD", old=outcome.before.head, new=outcome.after.head))
@@ -168,20 +182,21 @@ def render_delta(delta: GitDelta) -> list[str]:
     """Return the lines about a delta that a short answer shows."""
     lines = []
     if delta.files_changed:
-        names = ", ".join(f"{one.path} {one.action}" for one in delta.files[:_SHOWN])
-        rest = delta.files_changed - min(_SHOWN, len(delta.files))
+        names = ", ".join(f"{one.path} {one.action}" for one in delta.files[:_SHOWN_FILES])
+        rest = delta.files_changed - min(_SHOWN_FILES, len(delta.files))
         more = f" and {rest} more" if rest > 0 else ""
         count = f"{delta.files_changed} file{'s' * (delta.files_changed != 1)}"
         lines.append(f" {count} +{delta.insertions} -{delta.deletions}: {names}{more}")
     if delta.symbols_changed:
-        lines.append(" symbols: " + _listed(delta.symbols_changed, 2 * _SHOWN))
+        lines.append(" symbols: " + _listed(delta.symbols_changed, _SHOWN_SYMBOLS))
     sure = [one.path for one in delta.tests_affected if one.confidence == HIGH]
     if sure:
-        lines.append(" tests: " + _listed(sure, _SHOWN))
+        lines.append(" tests: " + _listed(sure, _SHOWN_TESTS))
     if delta.repository.state != "none":
         lines.append(f" in progress: {delta.repository.state}")
-    if delta.snapshot:
-        lines.append(f" {delta.snapshot}; undo with operation={delta.mutation_id}")
+    if delta.refs or delta.files_changed:
+        kept = f"{delta.snapshot}; " if delta.snapshot else ""
+        lines.append(f" {kept}undo: operation={delta.mutation_id}")
     return lines
 
 
@@ -195,9 +210,11 @@ def recover_git(workspace: Workspace, begun: LedgerRow) -> Recovered:
         return Recovered("failed", {"error": error.code, "message": error.message, **removed})
     error = CodePlaneError("OUTCOME_UNKNOWN", "The call was interrupted; what it had changed by then can be undone.")
     body: dict[str, object] = {"error": error.code, "message": error.message, **removed}
-    body["changed_paths"] = list(outcome.working_paths)[:1_000]
-    body["git_refs"] = {name: [old, outcome.after.refs.get(name)] for name, old in outcome.before.refs.items()}
-    body["staged_paths"] = sorted(outcome.before.entries)[:1_000]
+    body["changed_paths"] = [printable_name(path) for path in outcome.working_paths[:1_000]]
+    body["git_refs"] = {
+        printable_name(name): [old, outcome.after.refs.get(name)] for name, old in outcome.before.refs.items()
+    }
+    body["staged_paths"] = [printable_name(path) for path in sorted(outcome.before.entries)[:1_000]]
     return Recovered("failed", body)
 
 
@@ -205,7 +222,7 @@ def _changed_files(workspace: Workspace, outcome: GitOutcome) -> list[_File]:
     root = workspace.root
     old_commit, new_commit = outcome.commits
     in_head = (
-        changed_lines_of_trees(root, old_commit or EMPTY_TREE, new_commit or EMPTY_TREE)
+        changed_lines_of_trees(root, old_commit or _empty_tree(new_commit), new_commit or _empty_tree(old_commit))
         if old_commit != new_commit
         else {}
     )
@@ -243,9 +260,19 @@ def _changed_files(workspace: Workspace, outcome: GitOutcome) -> list[_File]:
     return found
 
 
+def _empty_tree(other: str | None) -> str:
+    """Return the name of the empty tree, in the format of another object's name."""
+    return _LONG_EMPTY_TREE if other is not None and len(other) == len(_LONG_EMPTY_TREE) else EMPTY_TREE
+
+
 def _oid(entries: tuple[tuple[str, str, int], ...]) -> str | None:
     entry = plain_entry(entries)
     return entry[1] if entry is not None else None
+
+
+def _content_hash(data: bytes | None, oid: str | None) -> str | None:
+    """Return what tells a content apart: the bytes of the working file where they are known, else git's id."""
+    return sha256_bytes(data) if data is not None else oid
 
 
 def _counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
@@ -297,7 +324,7 @@ def _shown(workspace: Workspace, file: _File) -> GitChangedFile:
     elif has_old and not has_new:
         action = "deleted"
     return GitChangedFile(
-        path=file.path,
+        path=printable_name(file.path),
         action=action,
         changed_in=list(file.places),
         old_hash=file.old_oid,

@@ -8,6 +8,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_file, sha256_text
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.paths import RepoPath
+from codeplane.core.printable import printable_name
 from codeplane.ledger.chain import LedgerRow, NewEvent, OpenCall
 from codeplane.operations.git_change import recover_git
 from codeplane.operations.operation import AnyOperation, Recovered
@@ -74,7 +75,7 @@ def outcome_from_files(root: Path, begun_body: Mapping[str, object]) -> Recovere
 
 def state_of(root: Path, paths: tuple[RepoPath, ...]) -> dict[str, str | None]:
     """Return the raw SHA-256 of each file, None where there is none; a link is told by its target."""
-    return {path.text: _state_at(root, path.text) for path in paths}
+    return {printable_name(path.text): _state_at(root, path.text) for path in paths}
 
 
 def _state_at(root: Path, text: str) -> str | None:

@@ -37,6 +37,7 @@ _log = get_logger(__name__)
 _RECORDED_ARGUMENTS_LIMIT = 4_000
 
 
+_CALLS_BETWEEN_TRIMS = 20
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -382,10 +383,16 @@ def _render(_door: Door, call: _Call) -> None:
 
 
 def _reconcile_writes(door: Door, call: _Call) -> None:
+    if not call.is_begun:
+        return
     workspace = door.workspace
-    is_done = call.context is not None and call.context.is_reconciled and call.outcome is Outcome.FINISHED
-    if call.is_begun and not is_done:
-        workspace.refresh_index()
+    if call.context is not None and call.context.is_reconciled and call.outcome is Outcome.FINISHED:
+        return
+    # A refused change of known files that are all as they were has left nothing that the index could miss.
+    is_refused = call.outcome is not Outcome.FINISHED and bool(call.before)
+    if is_refused and state_of(workspace.root, call.effects.touched) == call.before:
+        return
+    workspace.refresh_index()
 
 
 def _take_fingerprints(door: Door, call: _Call) -> None:
@@ -444,6 +451,8 @@ def _finish_in_task(workspace: Workspace, call: _Call, event: NewEvent) -> None:
     progress = workspace.tasks.finish(event, observed)
     if progress is None:
         return
+    if call.mutation_number is not None and call.mutation_number % _CALLS_BETWEEN_TRIMS == 0:
+        workspace.trim_undo()
     call.progress, call.task = progress, progress.task
     if progress.is_no_op:
         call.warnings.append("this change left the files as the call before it did; it was counted all the same")

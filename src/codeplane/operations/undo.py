@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from codeplane.core.clock import iso_from_ms
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.printable import printable_name
 from codeplane.edit.records import Change, Record, State
 from codeplane.ledger.chain import LedgerRow, RowFilter
 from codeplane.ledger.effects import EffectClass, Effects
@@ -22,6 +23,7 @@ from codeplane.workspace.workspace import Workspace
 NAME = "undo"
 _LOOK_BACK = 2_000
 _SHOWN = 10
+_LISTED = 5
 # A call that was interrupted may have changed something, too.
 _ENDED = frozenset({"finished", "failed"})
 
@@ -97,7 +99,7 @@ def _has_target(request: UndoRequest) -> bool:
 def _handle(context: CallContext, request: UndoRequest) -> UndoResult:
     workspace = context.workspace
     if not _has_target(request):
-        found = islice(_finished(workspace, RowFilter(limit=_LOOK_BACK)), _SHOWN)
+        found = islice(_finished(workspace, RowFilter(limit=_LOOK_BACK)), _LISTED)
         shown = [_undoable(row, record) for row, record in found]
         summary = "Nothing can be undone." if not shown else "These can be undone; give the operation you mean."
         return UndoResult(applied=False, dry_run=True, candidates=shown, summary=summary)
@@ -173,7 +175,7 @@ def _conflict(plan: TakingBack) -> CodePlaneError:
     conflicts = plan.files.conflicts
     details: list[dict[str, Any]] = [
         {
-            "path": one.path.text,
+            "path": printable_name(one.path.text),
             "reason": one.reason,
             "lines": [
                 {"start_line": part.start_line, "end_line": part.end_line, "now": part.ours, "undone": part.theirs}
@@ -183,7 +185,9 @@ def _conflict(plan: TakingBack) -> CodePlaneError:
         for one in conflicts
     ]
     details.extend({"git": reason} for reason in plan.git_conflicts[:20])
-    named = "; ".join([*(f"{one.path}: {one.reason}" for one in conflicts[:3]), *plan.git_conflicts[:3]])
+    named = "; ".join(
+        [*(f"{printable_name(one.path.text)}: {one.reason}" for one in conflicts[:3]), *plan.git_conflicts[:3]]
+    )
     return CodePlaneError("UNDO_CONFLICT", f"Nothing was undone. {named}.", details={"conflicts": details})
 
 
@@ -191,7 +195,7 @@ def _file_change(change: Change) -> FileChange:
     before, after = change.before, change.after
     counts = [one.data.count(b"\n") if one is not None else 0 for one in (before, after)]
     return FileChange(
-        path=change.path.text,
+        path=printable_name(change.path.text),
         old_hash=before.sha256 if before is not None else None,
         new_hash=after.sha256 if after is not None else None,
         insertions=max(0, counts[1] - counts[0]),
@@ -213,7 +217,7 @@ def _undoable(row: LedgerRow, record: Record) -> UndoableOperation:
 def _touched(record: Record) -> list[str]:
     tracked = record.git.tracked if record.git is not None else ()
     refs = record.git.before.refs if record.git is not None else ()
-    return [*(change.path.text for change in record.changes), *tracked, *refs]
+    return [printable_name(name) for name in (*(change.path.text for change in record.changes), *tracked, *refs)]
 
 
 def _result(plan: TakingBack, undone: tuple[str, ...], mutation_id: str | None) -> UndoResult:
@@ -227,7 +231,7 @@ def _result(plan: TakingBack, undone: tuple[str, ...], mutation_id: str | None) 
         elif change.path in plan.files.merged:
             action = "merged"
         sha256 = change.after.sha256 if change.after is not None else None
-        files.append(UndoneFile(path=change.path.text, action=action, file_sha256=sha256))
+        files.append(UndoneFile(path=printable_name(change.path.text), action=action, file_sha256=sha256))
     verb = "taken back" if mutation_id is not None else "would be taken back"
     n_operations = f"{len(undone)} operation{'s' * (len(undone) != 1)}"
     summary = f"{n_operations} {verb}: {len(files)} file{'s' * (len(files) != 1)}"
@@ -261,12 +265,14 @@ def _git_restored(plan: TakingBack) -> list[str]:
 
 def _render(result: UndoResult) -> str:
     lines = [result.summary]
-    lines.extend(
-        f" {one.path} {one.action}" + (f"; sha256={one.file_sha256}" if one.file_sha256 else "") for one in result.files
-    )
+    lines.extend(f" {one.path} {one.action}" for one in result.files[:_SHOWN])
+    if len(result.files) > _SHOWN:
+        lines.append(f" and {len(result.files) - _SHOWN} more files")
     lines.extend(f" git: {one}" for one in result.git[:_SHOWN])
     lines.extend(
-        f" {one.operation} {one.name} {one.time} {one.session}: {', '.join(one.files)}" for one in result.candidates
+        f" {one.operation} {one.name} {one.time[11:19]} {one.session}: {', '.join(one.files[:3])}"
+        + (" …" if len(one.files) > 3 else "")
+        for one in result.candidates
     )
     return "\n".join(lines)
 

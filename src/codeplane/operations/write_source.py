@@ -16,7 +16,7 @@ from codeplane.edit.records import Change
 from codeplane.edit.texts import read_text
 from codeplane.index.impact import HIGH, affected_tests
 from codeplane.languages.catalog import dialect_of
-from codeplane.ledger.chain import RowFilter
+from codeplane.ledger.chain import LedgerRow, RowFilter
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.fingerprints import FileChange
 from codeplane.operations.edit_recovery import recover_edit
@@ -41,7 +41,7 @@ _MAX_TESTS = 100
 _SHOWN_SYMBOLS = 20
 _CONTEXT_LINES = 3
 _RETRIES = 5
-_LOOK_BACK = 500
+_LOOK_BACK = 5_000
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 _DONE: dict[str, Literal["created", "updated", "deleted"]] = {
     "create": "created",
@@ -256,9 +256,18 @@ def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceRes
     for one in plans:
         if one.touched.facts is not None and one.change.after is not None:
             workspace.index.offer(dialect_of(one.where.real.text), one.change.after.data, one.touched.facts)
-    workspace.refresh_index()
+    return _result(context, plans, is_applied=True, is_indexed=_reconciled(context))
+
+
+def _reconciled(context: CallContext) -> bool:
+    """Bring the index up to date; a change that happened is told even when that fails."""
+    try:
+        context.workspace.refresh_index()
+    except (CodePlaneError, OSError) as error:
+        context.warnings.append(f"the index could not be brought up to date, affected tests are not known: {error}")
+        return False
     context.is_reconciled = True
-    return _result(context, plans, is_applied=True)
+    return True
 
 
 def _by_file(workspace: Workspace, request: WriteSourceRequest) -> list[tuple[WritablePath, list[SourceEdit]]]:
@@ -390,17 +399,30 @@ def _with_writer(context: CallContext, where: WritablePath, now: FileImage, erro
 
 def _last_writer(context: CallContext, path: RepoPath, sha256: str) -> dict[str, Any] | None:
     """Return which call left a file as it is, None when it was none of ours."""
-    for row in context.workspace.chain.rows(RowFilter(kinds=("finished",), limit=_LOOK_BACK)):
+    workspace = context.workspace
+    # Those that have not ended yet first: one that ends meanwhile is among the rows then.
+    for call in workspace.chain.open_calls():
+        found = workspace.editor.records.find(call.call_id) if call.call_id != context.call_id else None
+        if found is not None and any(
+            one.path == path and one.after is not None and one.after.sha256 == sha256 for one in found[0].changes
+        ):
+            return _writer(call.begun)
+    wanted = RowFilter(kinds=("finished",), body_holds=sha256, among_newest=_LOOK_BACK, limit=_LOOK_BACK)
+    for row in workspace.chain.rows(wanted):
         after = row.body.get("after")
         if isinstance(after, dict) and after.get(path.text) == sha256:
-            return {
-                "session": row.session,
-                "task": row.task_id,
-                "call": row.call_id,
-                "operation": row.operation,
-                "time": iso_from_ms(row.ts_ms),
-            }
+            return _writer(row)
     return None
+
+
+def _writer(row: LedgerRow) -> dict[str, Any]:
+    return {
+        "session": row.session,
+        "task": row.task_id,
+        "call": row.call_id,
+        "operation": row.operation,
+        "time": iso_from_ms(row.ts_ms),
+    }
 
 
 def _touched(plan: _FilePlan) -> Touched:
@@ -423,13 +445,15 @@ def _touched(plan: _FilePlan) -> Touched:
     )
 
 
-def _result(context: CallContext, plans: Sequence[_FilePlan], *, is_applied: bool) -> WriteSourceResult:
+def _result(
+    context: CallContext, plans: Sequence[_FilePlan], *, is_applied: bool, is_indexed: bool = False
+) -> WriteSourceResult:
     workspace = context.workspace
     files = [_changed_file(one) for one in plans]
     insertions, deletions = sum(one.insertions for one in files), sum(one.deletions for one in files)
     tests: list[AffectedTest] = []
     confidence = None
-    if is_applied:
+    if is_indexed:
         with workspace.index.facts() as reader:
             found = affected_tests(reader, [one.where.real.text for one in plans])
         # The surest first: those that only import a package around the change come last.

@@ -184,6 +184,9 @@ def store_error(error: sqlite3.Error, path: Path) -> CodePlaneError:
         return CodePlaneError("DISK_FULL", f"{path.name} could not be written: {error}")
     if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR")):
         return CodePlaneError("DATABASE_UNAVAILABLE", f"{path.name} cannot be used: {error}")
+    if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
+        # Somebody has closed it for good while a call was still at work; its file is as sound as before.
+        return CodePlaneError("SERVER_SHUTTING_DOWN", f"{path.name} is closed: the server stops.")
     return CodePlaneError("QUERY_FAILED", f"{path.name}: {error}")
 
 

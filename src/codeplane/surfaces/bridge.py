@@ -16,7 +16,21 @@ _CHUNK = 65536
 _HISTORY_LIMIT = 262_144
 _RECONNECT_SECONDS = 20.0
 # Tools that only read: a call that was lost with its server is simply made again. A test compares with the catalog.
-REPEATABLE = frozenset({"describe", "list_files", "map_repo", "read_file_full", "read_source", "search"})
+REPEATABLE = frozenset(
+    {
+        "describe",
+        "git_diff",
+        "git_history",
+        "git_inspect",
+        "git_log",
+        "git_status",
+        "list_files",
+        "map_repo",
+        "read_file_full",
+        "read_source",
+        "search",
+    }
+)
 _LOST = (
     "SERVER_LOST (3004): The server ended while it worked on this call.\n"
     "Call again; for a change, look at the files first to see whether it happened."

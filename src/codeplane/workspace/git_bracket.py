@@ -7,18 +7,22 @@ that git itself has on both sides are kept as their index entries and written ou
 
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
+from codeplane.core.printable import printable_name
 from codeplane.edit.editor import Editor
 from codeplane.edit.images import FileImage
-from codeplane.edit.records import Change, Record
+from codeplane.edit.records import Change, Record, State
 from codeplane.edit.snapshot import Snapshot, finish_snapshot, kept_snapshot, take_snapshot
+from codeplane.git.loose_files import standing_at
 from codeplane.git.repository import Repository
 from codeplane.git.state import (
     GitSpan,
@@ -30,10 +34,14 @@ from codeplane.git.state import (
     plain_entry,
     read_state,
 )
-from codeplane.git.working_tree import dirty_paths, exported
+from codeplane.git.switching import in_the_way
+from codeplane.git.working_tree import SKIPPED, dirty_paths, exported, has_hooks, hidden_paths, untracked_paths
 
 _WAIT_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.01
+# So many bytes of untracked files are kept because a hook might change them.
+_MOST_UNTRACKED: Final = 4_000_000
+_NO_IMAGES: Final[Mapping[RepoPath, FileImage | None]] = MappingProxyType({})
 _EXECUTABLE: Final = "100755"
 _LINK: Final = "120000"
 
@@ -109,6 +117,7 @@ class GitBracket:
         self._before: GitState | None = None
         self._snapshot: Snapshot | None = None
         self._outcome: GitOutcome | None = None
+        self._untracked: frozenset[str] = frozenset()
 
     def begin(self, touched: Iterable[RepoPath]) -> None:
         """Take the lease and keep what is there; `touched` are the paths that the command may write.
@@ -120,12 +129,71 @@ class GitBracket:
         self._lease.take()
         try:
             self._before = read_state(self._repository)
-            at_risk = [*dirty_paths(self._repository.root)]
-            at_risk.extend(path.text for path in touched if path.text not in self._before.entries)
-            self._snapshot = take_snapshot(self._editor, self._call_id, _repo_paths(at_risk), GitSpan(self._before))
+            self._snapshot = self._kept_before(self._before, [path.text for path in touched])
         except BaseException:
             self._lease.release()
             raise
+
+    def _kept_before(self, before: GitState, touched: list[str]) -> Snapshot:
+        """Keep every file in the command's way that git could not write again exactly as it is."""
+        root = self._repository.root
+        dirty = dirty_paths(root)
+        at_risk = [*dirty, *(path for path in touched if path not in before.entries)]
+        # Git removes a whole directory without a word where it brings a tracked file back.
+        files = [path for path in (*dirty, *touched) if not _is_repository(root / path)]
+        at_risk.extend(path for path in in_the_way(root, files) if path not in before.entries)
+        tracked = {path: before.entries[path] for path in touched if path in before.entries}
+        at_risk.extend(hidden_paths(root, tracked, before.entries, before.marks))
+        at_risk.extend(self._in_reach_of_hooks())
+        return self._taken(before, at_risk)
+
+    def also_keep(self, touched: Iterable[str]) -> None:
+        """Keep more paths that the command may write, when they become known only while it runs.
+
+        Raises:
+            OSError: what is there cannot be kept; the command must not go on then.
+        """
+        if self._snapshot is None or self._before is None:
+            raise CodePlaneError("INTERNAL_ERROR", "A bracket was used that never began.")
+        known = self._snapshot
+        names = [path for path in touched if RepoPath.known(path) not in known.images]
+        tracked = {path: self._before.entries[path] for path in names if path in self._before.entries}
+        wanted = [path for path in names if path not in tracked]
+        wanted.extend(hidden_paths(self._repository.root, tracked, tracked, {}))
+        if not wanted:
+            return
+        more = self._taken(self._before, wanted, known.images)
+        self._snapshot = replace(more, unreadable=(*known.unreadable, *more.unreadable))
+
+    def _in_reach_of_hooks(self) -> list[str]:
+        """Return the untracked files that a hook may change or stage, as far as they are small."""
+        root = self._repository.root
+        if not has_hooks(root):
+            return []
+        self._untracked = frozenset(untracked_paths(root))
+        found = []
+        rest = _MOST_UNTRACKED
+        for path in sorted(self._untracked):
+            status = standing_at(root, path)
+            if status is not None and status.st_size <= rest:
+                rest -= status.st_size
+                found.append(path)
+        return found
+
+    def _taken(
+        self, before: GitState, at_risk: Iterable[str], known: Mapping[RepoPath, FileImage | None] = _NO_IMAGES
+    ) -> Snapshot:
+        root, span = self._repository.root, GitSpan(before)
+        snapshot = take_snapshot(self._editor, self._call_id, _repo_paths(at_risk), span)
+        # Where a directory stands there is no file, and one that takes its place has to go again.
+        directories = [path for path in snapshot.unreadable if _is_directory(root / path.text)]
+        if not directories and not known:
+            return snapshot
+        images = {**known, **snapshot.images, **dict.fromkeys(directories)}
+        changes = tuple(Change(path, image, image) for path, image in images.items())
+        self._editor.records.write(Record(self._call_id, self._editor.worktree, changes, git=span), State.DONE)
+        unreadable = tuple(path for path in snapshot.unreadable if path not in images)
+        return Snapshot(snapshot.batch_id, images, unreadable)
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -137,7 +205,8 @@ class GitBracket:
     @property
     def unreadable(self) -> tuple[str, ...]:
         """Return the files in the command's way that could not be kept."""
-        return tuple(path.text for path in self._snapshot.unreadable) if self._snapshot is not None else ()
+        paths = self._snapshot.unreadable if self._snapshot is not None else ()
+        return tuple(printable_name(path.text) for path in paths)
 
     def finish(self) -> GitOutcome:
         """Keep what the command did and return it; asked again it returns the same."""
@@ -145,7 +214,7 @@ class GitBracket:
             if self._snapshot is None or self._before is None:
                 raise CodePlaneError("INTERNAL_ERROR", "A bracket was finished that never began.")
             try:
-                self._outcome = _finish(self._repository, self._editor, self._snapshot, self._before)
+                self._outcome = _finish(self._repository, self._editor, self._snapshot, self._before, self._untracked)
             finally:
                 self._lease.release()
         return self._outcome
@@ -170,24 +239,34 @@ def with_tracked_changes(repository: Repository, record: Record) -> Record:
         return record
     before = _images_of(repository, span.before, span.tracked)
     after = _images_of(repository, span.after, span.tracked)
-    more = tuple(Change(RepoPath(path), before.get(path), after.get(path)) for path in span.tracked)
+    more = tuple(Change(RepoPath.known(path), before.get(path), after.get(path)) for path in span.tracked)
     return replace(record, changes=record.changes + more)
 
 
-def _finish(repository: Repository, editor: Editor, snapshot: Snapshot, before: GitState) -> GitOutcome:
+def _finish(
+    repository: Repository,
+    editor: Editor,
+    snapshot: Snapshot,
+    before: GitState,
+    untracked: frozenset[str] = frozenset(),
+) -> GitOutcome:
     after = read_state(repository)
     dirty = set(dirty_paths(repository.root))
     old, new = difference(before, after)
     mark = editor.records.written_ns(snapshot.batch_id)
     imaged = {path.text for path in snapshot.images}
     unreadable = {path.text for path in snapshot.unreadable}
-    was_clean = sorted(path for path in dirty - imaged - unreadable if _is_newer(repository, path, mark))
+    was_clean = sorted(path for path in dirty - imaged - unreadable - untracked if _is_newer(repository, path, mark))
     tracked = tuple(
         sorted(
             path
             for path in old.entries
             if path not in imaged
             and path not in dirty
+            # A hook staged it; what it was is not known, but that it was there.
+            and path not in untracked
+            # Never checked out: had it been there, there would be an image.
+            and before.marks.get(path, "").upper() != SKIPPED
             and _followed(repository, path, (old.entries[path], new.entries[path]), mark)
         )
     )
@@ -209,9 +288,8 @@ def _followed(
     old, new = (plain_entry(one) for one in entries)
     if old is None and new is None:
         return False
-    try:
-        status = (repository.root / path).lstat()
-    except OSError:
+    status = standing_at(repository.root, path)
+    if status is None:
         # Gone with its entry; a file of an entry that was never checked out has not changed.
         return new is None and old is not None
     # What only became tracked, or stopped being it, was not written.
@@ -219,10 +297,8 @@ def _followed(
 
 
 def _is_newer(repository: Repository, path: str, mark: int) -> bool:
-    try:
-        return (repository.root / path).lstat().st_ctime_ns >= mark
-    except OSError:
-        return True
+    status = standing_at(repository.root, path)
+    return status is None or status.st_ctime_ns >= mark
 
 
 def _images_of(repository: Repository, state: GitState, paths: Iterable[str]) -> Mapping[str, FileImage]:
@@ -248,9 +324,8 @@ def _images_of(repository: Repository, state: GitState, paths: Iterable[str]) ->
 
 def _mode_now(repository: Repository, path: str, mode: str) -> int | None:
     """Return the mode for a file of an entry: git knows of executable or not, the rest stays as it is."""
-    try:
-        status = (repository.root / path).lstat()
-    except OSError:
+    status = standing_at(repository.root, path)
+    if status is None or stat.S_ISLNK(status.st_mode):
         return 0o755 if mode == _EXECUTABLE else None
     kept = status.st_mode & 0o7777
     if mode != _EXECUTABLE:
@@ -259,12 +334,13 @@ def _mode_now(repository: Repository, path: str, mode: str) -> int | None:
     return kept | (kept & 0o444) >> 2
 
 
+def _is_repository(place: Path) -> bool:
+    return os.path.lexists(place / ".git")
+
+
+def _is_directory(place: Path) -> bool:
+    return place.is_dir() and not place.is_symlink()
+
+
 def _repo_paths(texts: Iterable[str]) -> list[RepoPath]:
-    """Return the paths that can be ours; git also knows names that no operation can address."""
-    found = []
-    for text in texts:
-        try:
-            found.append(RepoPath.parse(text))
-        except CodePlaneError:
-            continue
-    return found
+    return [RepoPath.known(text) for text in dict.fromkeys(texts)]

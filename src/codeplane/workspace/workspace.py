@@ -22,6 +22,7 @@ from codeplane.core.tracing import open_tracer
 from codeplane.edit.editor import Editor
 from codeplane.edit.locks import PathLocks
 from codeplane.edit.records import RecordStore
+from codeplane.git.history import Commit
 from codeplane.git.repo_version import RepoVersion, TrackedView
 from codeplane.git.repository import (
     Head,
@@ -95,6 +96,8 @@ class Workspace:
         self._index: RepositoryIndex | None = None
         self._index_lock = threading.Lock()
         self.last_reconcile_ms: int | None = None
+        # Commits never change: those that were read once need not be read again.
+        self.known_commits: dict[str, tuple[int, Commit]] = {}
         self.repo_id = self.chain.set_meta_once("repo_id", ids.new("repo"))
         self.chain.sealer = Sealer(Anchor(places.user.ledger_seals, self.repo_id, places.ledger), clock)
         if damaged is not None:
@@ -206,9 +209,16 @@ class Workspace:
     def editor(self) -> Editor:
         """Return what writes into this working tree."""
         records = RecordStore(self.places.shared / "undo")
+        self._trim(records)
+        return Editor(self.root, self.repository.worktree_id, PathLocks(self.places.private / "locks"), records)
+
+    def trim_undo(self) -> None:
+        """Keep what undo may take of the disk: the oldest batches go when it is more."""
+        self._trim(self.editor.records)
+
+    def _trim(self, records: RecordStore) -> None:
         if records.trim(self.settings.edits.undo_bytes):
             forget_objects(self.repository, records.batches())
-        return Editor(self.root, self.repository.worktree_id, PathLocks(self.places.private / "locks"), records)
 
     def working_hash(self, path: str) -> str | None:
         """Return the SHA-256 of a working file's bytes; None for what is no readable regular file."""
@@ -349,10 +359,11 @@ def prepare_private(places: Places) -> bool:
             if not directory.is_dir():
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
                 created = True
-        ignore_file = places.private / ".gitignore"
-        if not ignore_file.is_file():
-            ignore_file.write_text(_PRIVATE_GITIGNORE, encoding="utf-8")
-            created = True
+            # Also in the main tree when a linked one is served first: its git must not see it either.
+            ignore_file = directory / ".gitignore"
+            if not ignore_file.is_file():
+                ignore_file.write_text(_PRIVATE_GITIGNORE, encoding="utf-8")
+                created = True
     except OSError as error:
         message = f"CodePlane cannot prepare {places.private}: {error.strerror or error}"
         code = "DISK_FULL" if is_disk_full(error) else "PERMISSION_DENIED"

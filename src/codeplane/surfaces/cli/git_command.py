@@ -21,8 +21,20 @@ from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 PREFIX = "git_"
 _PLAIN = (str, int, bool, float)
-# What words without an option name mean: the first of these that a tool takes.
-_MAIN_FIELDS = ("paths", "refs", "ref", "name", "path")
+# What words without an option's name mean, where it is not `paths`.
+_MAIN_FIELDS = {
+    "git_branch": "name",
+    "git_checkout": "ref",
+    "git_history": "path",
+    "git_inspect": "ref",
+    "git_merge": "ref",
+    "git_pull": "remote",
+    "git_push": "remote",
+    "git_rebase": "upstream",
+    "git_remote": "name",
+    "git_reset": "ref",
+    "git_worktree": "path",
+}
 
 
 class GitGroup(click.Group):
@@ -60,13 +72,13 @@ def tool_command(operation: AnyOperation) -> click.Command:
     @set_option
     def run(as_json: bool, start: str, overrides: tuple[str, ...], words: tuple[str, ...], **given: Any) -> int:  # noqa: FBT001 - click passes flags by name.
         arguments = {key: value for key, value in given.items() if value not in (None, ())}
-        arguments |= _from_words(fields, words)
+        arguments |= _from_words(operation, words)
         with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
             answer = dispatch(Door(workspace, OPERATIONS), operation.name, arguments, cli_caller(workspace))
         print_answer(answer, as_json=as_json)
         return FINDINGS if answer.is_error else OK
 
-    words = [key.upper() for key in ("action", _main_field(fields)) if key in fields]
+    words = [key.upper() for key in ("action", _main_field(operation)) if key in fields]
     made = click.command(name, help=operation.summary, short_help=operation.summary)(run)
     made.params[:0] = [
         click.Argument(["words"], nargs=-1, metavar=" ".join(f"[{word}]" for word in words) or "[]"),
@@ -75,19 +87,20 @@ def tool_command(operation: AnyOperation) -> click.Command:
     return made
 
 
-def _main_field(fields: dict[str, FieldInfo]) -> str:
-    return next((name for name in _MAIN_FIELDS if name in fields), "")
+def _main_field(operation: AnyOperation) -> str:
+    return _MAIN_FIELDS.get(operation.name, "paths")
 
 
-def _from_words(fields: dict[str, FieldInfo], words: Sequence[str]) -> dict[str, Any]:
+def _from_words(operation: AnyOperation, words: Sequence[str]) -> dict[str, Any]:
+    fields = operation.request_type.model_fields
     found: dict[str, Any] = {}
     rest = list(words)
-    if "action" in fields and rest:
-        found["action"] = rest.pop(0)
-    main = _main_field(fields)
+    if rest and "action" in fields and rest[0].replace("-", "_") in _choices(fields["action"]):
+        found["action"] = rest.pop(0).replace("-", "_")
+    main = _main_field(operation)
     if not rest:
         return found
-    if not main:
+    if main not in fields:
         raise CodePlaneError("INVALID_ARGUMENTS", f"`{rest[0]}` is not the name of an option.")
     if _is_list(fields[main]):
         found[main] = rest
@@ -103,15 +116,23 @@ def _option(name: str, field: FieldInfo) -> click.Option:
     description = field.description or ""
     kinds = _kinds(field.annotation)
     if bool in kinds and len(kinds) == 1:
-        return click.Option([f"{flag}/--no-{name.replace('_', '-')}", name], default=None, help=description)
+        opposite = "" if name.startswith("no_") else f"/--no-{name.replace('_', '-')}"
+        return click.Option([f"{flag}{opposite}", name], is_flag=True, default=None, help=description)
     if _is_list(field) and _plain_items(field):
         return click.Option([flag, name], multiple=True, help=f"{description} May be repeated.".strip())
-    choices = [str(value) for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)]
+    choices = _choices(field)
     if choices and all(get_origin(kind) is Literal for kind in kinds):
         return click.Option([flag, name], type=click.Choice(choices), help=description)
+    if kinds == [int]:
+        return click.Option([flag, name], type=int, help=description)
     if any(kind not in _PLAIN and get_origin(kind) is not Literal for kind in kinds):
         return click.Option([flag, name], callback=_parsed, metavar="JSON", help=description)
     return click.Option([flag, name], help=description)
+
+
+def _choices(field: FieldInfo) -> list[str]:
+    kinds = _kinds(field.annotation)
+    return [str(value) for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)]
 
 
 def _kinds(annotation: Any) -> list[Any]:

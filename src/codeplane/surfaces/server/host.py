@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -38,6 +39,10 @@ _REPAIR_SECONDS = 5.0
 _HTTP_DELAY_SECONDS = 0.5
 # From here on indexing takes long enough to say how far it is.
 _MANY_FILES = 500
+# A mark of life that is younger may belong to a process that is just about to lock it.
+_YOUNG_SECONDS = 60.0
+# What was told to stop does so within a few milliseconds.
+_LAST_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -60,11 +65,13 @@ class ServerHost:
     last_error: dict[str, Any] | None = None
     in_flight: InFlight = field(default_factory=InFlight)
     exchanges: InFlight = field(default_factory=InFlight)
+    background: InFlight = field(default_factory=InFlight)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _rows_changed: asyncio.Event = field(default_factory=asyncio.Event)
     _limiter: anyio.CapacityLimiter | None = None
     http: "HttpSide | None" = None
     _tasks: TaskGroup | None = None
+    _earlier_threads: tuple[threading.Thread, ...] = field(default_factory=lambda: tuple(threading.enumerate()))
 
     @property
     def runner(self) -> CallRunner:
@@ -111,15 +118,22 @@ class ServerHost:
     async def _build_index(self) -> None:
         """Build or refresh the index in the background, so that the first question need not wait for it."""
         try:
-            await anyio.to_thread.run_sync(self._refresh_index, abandon_on_cancel=True)
+            with self.background:
+                await anyio.to_thread.run_sync(self._refresh_index, abandon_on_cancel=True)
         except CodePlaneError as error:
+            if self.is_stopping:
+                return
             self.last_error = error.report().as_dict()
             _log.warning("the index could not be built yet", extra=fields(error=error.code, reason=error.message))
 
     def _refresh_index(self) -> None:
         steps = dict.fromkeys(range(10, 100, 10), False)
+        own_thread = threading.get_ident()
 
         def tell(n_done: int, n_all: int) -> None:
+            # An update that a call waits for is told here, too; that one goes on, so that the call has its answer.
+            if self.is_stopping and threading.get_ident() == own_thread:
+                raise CodePlaneError("SERVER_SHUTTING_DOWN")
             percent = 10 * int(10 * n_done / max(n_all, 1))
             if n_all >= _MANY_FILES and steps.get(percent) is False:
                 steps[percent] = True
@@ -144,20 +158,28 @@ class ServerHost:
             _log.info("old rows of the ledger were retired", extra=fields(rows=n_rows))
 
     async def _wind_down(self) -> None:
-        """Refuse new calls, tell event streams, give calls in flight the grace period."""
+        """Refuse new calls, tell event streams, give calls in flight the grace period.
+
+        A change that is only planned ends at once, one that is being put in place is taken back: both are answered.
+        """
         self.is_ready = False
         self.is_stopping = True
         self._rows_changed.set()
+        await anyio.to_thread.run_sync(self._stop_editing)
         grace = self.workspace.settings.server.shutdown_grace_seconds
         with anyio.move_on_after(grace):
             await self.in_flight.wait_until_idle()
             await self.exchanges.wait_until_idle()
+            await self.background.wait_until_idle()
         if self.in_flight.count:
             _log.warning("calls were cut off at shutdown", extra=fields(calls=self.in_flight.count))
         # A few turns of the loop let the last answers reach the local clients.
         await anyio.sleep(0.05)
         if self.http is not None:
             self.http.stop()
+
+    def _stop_editing(self) -> None:
+        self.workspace.editor.stop()
 
     async def _keep_house(self, http: "HttpSide") -> None:
         """Feed metrics, commit waiting rows, close idle sessions; four times a second, while there is something."""
@@ -200,6 +222,15 @@ class ServerHost:
             self.is_recording = False
             self.last_error = error.report().as_dict()
             _log.warning("rows could not be committed yet", extra=fields(error=error.code, reason=error.message))
+
+    def busy_threads(self, seconds: float) -> int:
+        """Give the threads that serving has left behind a while to end; return how many have not."""
+        deadline = self.workspace.clock.monotonic() + seconds
+        earlier = {*self._earlier_threads, threading.current_thread()}
+        left = [one for one in threading.enumerate() if one not in earlier and not one.daemon]
+        for thread in left:
+            thread.join(max(0.0, deadline - self.workspace.clock.monotonic()))
+        return sum(one.is_alive() for one in left)
 
     async def rows_from(self, start: int | None) -> AsyncIterator[LedgerRow | None]:
         """Yield rows after `start` (None: from now on) as they are committed; None now and then; ends at shutdown."""
@@ -290,6 +321,7 @@ def build_host(request: HostRequest) -> ServerHost:
         _log.error("the ledger's file has a problem", extra=fields(problem=problem))
     recovered = recover_interrupted(workspace, request.door.operations)
     interrupted = workspace.tasks.interrupt_orphans(workspace.ownership)
+    _remove_marks_of_the_dead(workspace)
     profile_for(workspace.settings.mcp.profile, request.door.operations)
     token = operator_token(workspace.places.user.operator_token)
     listener = _listen(workspace.settings.server.port)
@@ -301,13 +333,32 @@ def build_host(request: HostRequest) -> ServerHost:
     return ServerHost(workspace, request.door, request.lock, request.mode, facts, token, listener)
 
 
+def _remove_marks_of_the_dead(workspace: Workspace) -> None:
+    """Remove marks of life that no row names: their processes died before their first change was on record."""
+    youngest = workspace.clock.now_ms() / 1000 - _YOUNG_SECONDS
+    for mark in workspace.places.owners.glob("*.lock"):
+        with suppress(OSError):
+            if mark.stat().st_mtime < youngest:
+                with workspace.ownership.inherit(mark.stem):
+                    # A mark that can be taken is removed when it is given back.
+                    continue
+
+
 def close_host(host: ServerHost) -> None:
     """Write the last row, take the address back and give up the server role."""
     with suppress(CodePlaneError):
         host.workspace.record("server_stopped", {"mode": host.mode})
     remove_facts(host.workspace.places)
     host.listener.close()
-    host.workspace.close()
+    n_busy = host.busy_threads(_LAST_SECONDS)
+    if n_busy:
+        # They own what they work on until they or the process end; taken from under them it would look damaged.
+        _log.warning("the process ends when what cannot be interrupted has ended", extra=fields(threads=n_busy))
+        with suppress(CodePlaneError):
+            host.workspace.chain.flush()
+            host.workspace.sessions.save()
+    else:
+        host.workspace.close()
     host.lock.release()
     _log.info("server stopped")
 

@@ -1,0 +1,253 @@
+"""Differences between commits, the index and the working tree: which files, how they changed, and git's patch of each.
+
+One process prints the list of files and the patches; patches are cut into lines only as far as they are wanted.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
+from codeplane.git.commands import ask_git, decode
+from codeplane.git.pathspecs import pathspecs
+from codeplane.git.status import CHANGES
+
+EMPTY_TREES: Final = {
+    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
+SUBMODULE_MODE: Final = "160000"
+ABSENT_MODE: Final = "000000"
+# A person's configuration may change how differences look; these say how they look here.
+_OPTIONS: Final = (
+    "--raw", "--patch", "-z", "--no-abbrev", "--no-color", "--no-ext-diff", "--no-textconv",
+    "--find-renames", "--submodule=short", "--no-relative", "--src-prefix=a/", "--dst-prefix=b/",
+    "--inter-hunk-context=0", "--diff-algorithm=myers", "-O/dev/null",
+)  # fmt: skip
+_PIECE: Final = re.compile(rb"^(?:diff --git |\* Unmerged path )", re.MULTILINE)
+_HUNK_START: Final = re.compile(rb"^@@ -", re.MULTILINE)
+_HUNK: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
+_COUNTS: Final = re.compile(rb"(\d+|-)\t(\d+|-)\t")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is compared: two commits, or a commit or the index with the index or the working tree.
+
+    Without `base` the index is the old side (or, `staged`, HEAD or nothing at all); without `target` the working tree
+    is the new side (or, `staged`, the index). Both are full ids.
+    """
+
+    base: str | None = None
+    target: str | None = None
+    staged: bool = False
+    paths: tuple[RepoPath, ...] = ()
+    context_lines: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RawChange:
+    """One line of git's list of changed files, with its counts; a binary file has none."""
+
+    path: str
+    status: str
+    old_path: str | None = None
+    old_mode: str = ABSENT_MODE
+    new_mode: str = ABSENT_MODE
+    old_oid: str | None = None
+    new_oid: str | None = None
+    similarity: int | None = None
+    insertions: int | None = None
+    deletions: int | None = None
+
+    @property
+    def is_binary(self) -> bool:
+        """Tell whether git counts no lines in it."""
+        return self.insertions is None
+
+    @property
+    def n_pieces(self) -> int:
+        """Return how many patches git prints for it: two where a file becomes a link or the other way round."""
+        return 2 if self.status == "type-changed" and self.old_mode[:2] != self.new_mode[:2] else 1
+
+
+@dataclass(frozen=True, slots=True)
+class FileDifference:
+    """How one file differs; `patch` is what git prints for it."""
+
+    change: RawChange
+    patch: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All files that differ, in git's order, with `digest` telling whether a later one is the same."""
+
+    files: tuple[FileDifference, ...]
+    insertions: int
+    deletions: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class HunkHeader:
+    """Where a hunk stands on both sides, and the line that git shows beside it."""
+
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+    heading: str
+    end: int
+
+
+def read_difference(root: Path, comparison: Comparison) -> Difference:
+    """Return what differs; an unmerged file is compared with our side.
+
+    Raises:
+        CodePlaneError: what git complained about.
+    """
+    output = ask_git(root, "diff", *_OPTIONS, *_sides(comparison), *pathspecs(comparison.paths))
+    reader = RawReader(output)
+    changes = reader.changes()
+    patches = output[reader.at + 1 :]
+    starts = [found.start() for found in _PIECE.finditer(patches)]
+    if len(starts) != sum(change.n_pieces for change in changes):
+        raise CodePlaneError("GIT_FAILED", "git's patch does not fit its own list of files.")
+    bounds = [*starts, len(patches)]
+    files: list[FileDifference] = []
+    at = 0
+    for change in changes:
+        pieces = [patches[bounds[i] : bounds[i + 1]] for i in range(at, at + change.n_pieces)]
+        patch = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        change = _counted(change, pieces)  # noqa: PLW2901 - the same change, completed.
+        at += change.n_pieces
+        before = files[-1].change if files else None
+        if before is not None and before.status == "unmerged" and before.path == change.path:
+            # Git names a file in conflict first and then compares it.
+            files[-1] = FileDifference(replace(change, status="unmerged"), patch)
+        else:
+            files.append(FileDifference(change, patch))
+    return Difference(
+        files=tuple(files),
+        insertions=sum(file.change.insertions or 0 for file in files),
+        deletions=sum(file.change.deletions or 0 for file in files),
+        digest=hashlib.blake2b(output, digest_size=16).hexdigest(),
+    )
+
+
+def _counted(change: RawChange, pieces: list[bytes]) -> RawChange:
+    """Return a change with the counts of its patch, which is cheaper than to let git compare everything twice."""
+    insertions = deletions = 0
+    if change.old_oid is not None and f"\n+Subproject commit {change.old_oid}-dirty".encode() in pieces[0]:
+        # Git shows what is dirty in a submodule as a line, and does not count it as one.
+        return replace(change, insertions=0, deletions=0)
+    for piece in pieces:
+        hunk_at = next_hunk(piece, 0)
+        if hunk_at is not None:
+            insertions += piece.count(b"\n+", hunk_at)
+            deletions += piece.count(b"\n-", hunk_at)
+        elif b"\nBinary files " in piece:
+            return change
+    return replace(change, insertions=insertions, deletions=deletions)
+
+
+def empty_tree_for(oid: str) -> str:
+    """Return the id of the tree without files, in the repository's kind of ids."""
+    return EMPTY_TREES[len(oid)]
+
+
+def next_hunk(patch: bytes, at: int) -> int | None:
+    """Return where the next hunk begins; None when there is none."""
+    found = _HUNK_START.search(patch, at)
+    return found.start() if found else None
+
+
+def read_hunk_header(patch: bytes, at: int) -> HunkHeader:
+    """Return the header that stands at a place of a patch.
+
+    Raises:
+        CodePlaneError: CURSOR_INVALID when there is none, as no patch of git's has.
+    """
+    found = _HUNK.match(patch, at)
+    if found is None:
+        raise CodePlaneError("CURSOR_INVALID")
+    old_start, old_lines, new_start, new_lines = (int(number) if number else 1 for number in found.groups()[:4])
+    heading = found[5].decode("utf-8", "backslashreplace")
+    return HunkHeader(old_start, old_lines, new_start, new_lines, heading, found.end() + 1)
+
+
+class RawReader:
+    """Reads git's list of changed files and, if they were asked for, the counts after it.
+
+    Invariant: `at` is behind what was read.
+    """
+
+    def __init__(self, data: bytes, at: int = 0) -> None:
+        self.data = data
+        self.at = at
+
+    def changes(self) -> tuple[RawChange, ...]:
+        """Return the changes at this place; none when something else stands here."""
+        changes: list[RawChange] = []
+        if self.data.startswith(b"\n:", self.at):
+            self.at += 1
+        while self.data.startswith(b":", self.at):
+            changes.append(self._change())
+        return tuple(changes)
+
+    def counted(self, changes: tuple[RawChange, ...]) -> tuple[RawChange, ...]:
+        """Return the changes with the counts that stand at this place."""
+        counts = [self._counts() for _ in changes]
+        return tuple(
+            replace(change, insertions=added, deletions=taken)
+            for change, (added, taken) in zip(changes, counts, strict=True)
+        )
+
+    def field(self) -> bytes:
+        """Return the text up to the next NUL and go behind it."""
+        end = self.data.index(b"\0", self.at)
+        text = self.data[self.at : end]
+        self.at = end + 1
+        return text
+
+    def _change(self) -> RawChange:
+        old_mode, new_mode, old_oid, new_oid, status = decode(self.field()[1:]).split(" ")
+        path = decode(self.field())
+        old_path = None
+        if status[0] in "RC":
+            old_path, path = path, decode(self.field())
+        return RawChange(
+            path=path,
+            status=CHANGES.get(status[0], status),
+            old_path=old_path,
+            old_mode=old_mode,
+            new_mode=new_mode,
+            old_oid=old_oid if old_oid.strip("0") else None,
+            new_oid=new_oid if new_oid.strip("0") else None,
+            similarity=int(status[1:]) if status[1:] else None,
+        )
+
+    def _counts(self) -> tuple[int | None, int | None]:
+        found = _COUNTS.match(self.data, self.at)
+        if found is None:
+            raise CodePlaneError("GIT_FAILED", "git's counts do not fit its own list of files.")
+        self.at = found.end()
+        if not self.field():
+            # Both names of a rename follow.
+            self.field()
+            self.field()
+        return (None, None) if found[1] == b"-" else (int(found[1]), int(found[2]))
+
+
+def _sides(comparison: Comparison) -> tuple[str, ...]:
+    context = f"--unified={comparison.context_lines}"
+    base = (comparison.base,) if comparison.base is not None else ()
+    if comparison.staged:
+        return (context, "--cached", *base)
+    if comparison.target is not None:
+        return (context, *base, comparison.target)
+    return (context, *base) if base else (context, "--ours")

@@ -1,0 +1,395 @@
+"""Commits in the order of `git log`, and the history of a file or of some of its lines."""
+
+import heapq
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
+from codeplane.git.commands import check_name, check_result
+from codeplane.git.complaints import git_error
+from codeplane.git.differences import RawChange, RawReader
+from codeplane.git.object_store import COMMIT, ObjectStore, UnreadableError
+from codeplane.git.pathspecs import pathspecs
+from codeplane.git.quoted_names import unquoted
+from codeplane.git.repo_version import head_commit
+from codeplane.git.repository import Repository, run_git
+from codeplane.git.revisions import resolve, resolve_range
+
+OUTPUT_LIMIT: Final = 64 * 1024 * 1024
+# Long enough to be unique in the largest repositories there are.
+SHORT_LENGTH: Final = 12
+_FIELDS: Final = ("%H", "%P", "%an", "%ae", "%ad", "%cn", "%ce", "%cd", "%B")
+_FORMAT: Final = "--format=tformat:" + "%x00".join(_FIELDS)
+_LOG: Final = ("log", "-z", _FORMAT, "--date=raw", "--encoding=UTF-8", "--no-color", "--no-show-signature")
+# Further back, git's own walk is faster than one object after another.
+_MOST_READ_HERE: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who wrote or committed, and when, in ISO 8601 with the offset that was recorded."""
+
+    name: str
+    email: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit; `subject` is the first paragraph on one line and `body` what follows."""
+
+    oid: str
+    parents: tuple[str, ...]
+    author: Person
+    committer: Person
+    subject: str
+    body: str
+
+    @property
+    def short_oid(self) -> str:
+        """Return the beginning of its id."""
+        return self.oid[:SHORT_LENGTH]
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuery:
+    """Which commits: revisions that were resolved (`^a` leaves out), filters, and which part of the answer.
+
+    `author` and `grep` are plain text, case does not matter.
+    """
+
+    revisions: tuple[str, ...]
+    limit: int
+    skip: int = 0
+    since: str | None = None
+    until: str | None = None
+    author: str | None = None
+    grep: str | None = None
+    paths: tuple[RepoPath, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether it asks for everything that one commit leads to."""
+        filters = (self.since, self.until, self.author, self.grep)
+        return len(self.revisions) == 1 and not self.paths and all(value is None for value in filters)
+
+
+@dataclass(frozen=True, slots=True)
+class FileQuery:
+    """Whose history, from which commit on, and which part of it.
+
+    `follow` goes on under the name a file had before a rename; counting lines costs a comparison for each commit.
+    """
+
+    revision: str
+    path: RepoPath
+    limit: int
+    skip: int = 0
+    follow: bool = True
+    with_counts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PathChange:
+    """A commit that changed a file: its name after the commit, what happened to it, and how much if that was asked."""
+
+    commit: Commit
+    path: str
+    status: str
+    old_path: str | None
+    insertions: int | None
+    deletions: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LineChange:
+    """A commit that changed some lines: where they stand after it, and how many lines it added and took."""
+
+    commit: Commit
+    path: str
+    first: int
+    last: int
+    insertions: int
+    deletions: int
+
+
+def resolve_revisions(repository: Repository, ref: str) -> tuple[str, ...]:
+    """Return the revisions that a name or range stands for, all of them resolved.
+
+    Raises:
+        CodePlaneError: as `resolve`.
+    """
+    found = resolve_range(repository.root, check_name(ref))
+    if found is None:
+        if ref == "HEAD":
+            commit = head_commit(repository)
+            if commit is not None and re.fullmatch(r"[0-9a-f]{40,64}", commit):
+                return (commit,)
+        return (resolve(repository.root, ref),)
+    if not found.is_symmetric:
+        return (found.tip, f"^{found.base}")
+    base = merge_base(repository.root, found.base, found.tip)
+    return (found.base, found.tip, *((f"^{base}",) if base else ()))
+
+
+def merge_base(root: Path, one: str, other: str) -> str | None:
+    """Return the best common ancestor of two commits, None when they have none."""
+    result = run_git(root, "merge-base", "--end-of-options", one, other)
+    if result.returncode not in {0, 1}:
+        raise git_error(("merge-base",), result.stderr_text)
+    return result.stdout_text.split("\n", 1)[0].strip() or None
+
+
+def read_log(
+    repository: Repository, query: LogQuery, known: dict[str, tuple[int, Commit]] | None = None
+) -> tuple[Commit, ...]:
+    """Return commits in git's order; `known` are commits that were read before, and takes those that are read now.
+
+    Raises:
+        CodePlaneError: what git complained about.
+    """
+    if query.is_plain and query.skip + query.limit <= _MOST_READ_HERE and _is_ordinary(repository):
+        try:
+            return _walk(repository, query, known if known is not None else {})
+        except UnreadableError:
+            pass
+    arguments = [*_LOG, f"--max-count={query.limit}", f"--skip={query.skip}"]
+    if query.author is not None or query.grep is not None:
+        arguments += ["--fixed-strings", "--regexp-ignore-case"]
+    for option in ("since", "until", "author", "grep"):
+        value = getattr(query, option)
+        if value is not None:
+            arguments.append(f"--{option}={value}")
+    output = _ask(repository.root, *arguments, "--end-of-options", *query.revisions, *pathspecs(query.paths))
+    fields = output.split(b"\0")
+    return tuple(_commit(fields[i : i + len(_FIELDS)]) for i in range(0, len(fields) - len(_FIELDS) + 1, len(_FIELDS)))
+
+
+def read_commit(repository: Repository, oid: str) -> Commit:
+    """Return one commit by its full id.
+
+    Raises:
+        CodePlaneError: what git complained about.
+    """
+    return read_log(repository, LogQuery((oid,), 1))[0]
+
+
+def read_file_history(repository: Repository, query: FileQuery) -> tuple[PathChange, ...]:
+    """Return the commits that changed a file, newest first.
+
+    Raises:
+        CodePlaneError: what git complained about.
+    """
+    first, limit = query.skip, query.limit
+    # Following renames, git skips also commits that it does not show; those before the page are dropped here.
+    part = (f"--max-count={first + limit}", "--follow") if query.follow else (f"--max-count={limit}", f"--skip={first}")
+    counts = ("--numstat",) if query.with_counts else ()
+    output = _ask(
+        repository.root, *_LOG, *part, "-M", "--raw", *counts, "--no-abbrev", "--no-ext-diff", "--no-textconv",
+        "--end-of-options", query.revision, "--", f":(top,literal){query.path.text}",
+    )  # fmt: skip
+    changes = tuple(_path_changes(output, query))
+    return changes[first:] if query.follow else changes
+
+
+def read_line_history(
+    repository: Repository, revision: str, path: RepoPath, lines: tuple[int, int], *, limit: int, skip: int = 0
+) -> tuple[LineChange, ...]:
+    """Return the commits that changed some lines of a file, newest first, renames followed.
+
+    Raises:
+        CodePlaneError: what git complained about; OUT_OF_RANGE for lines behind the end of the file.
+    """
+    result = run_git(
+        repository.root, "log", f"--format=tformat:%x00{'%x00'.join(_FIELDS)}%x00", "--date=raw", "--encoding=UTF-8",
+        "--no-color", "--no-show-signature", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/",
+        f"--max-count={limit}", f"--skip={skip}", f"-L{lines[0]},{lines[1]}:{path.text}", "--end-of-options", revision,
+        "--", output_limit=OUTPUT_LIMIT,
+    )  # fmt: skip
+    if result.returncode != 0 and re.search(rb"file .* has only \d+ lines?", result.stderr):
+        raise CodePlaneError("OUT_OF_RANGE", f"{path} ends before line {lines[0]} there.")
+    check_result(("log",), result)
+    return tuple(_line_changes(result.stdout, path.text))
+
+
+def parse_time(raw: str) -> str:
+    """Return git's `seconds offset` in ISO 8601; a time that no calendar has stays as it is."""
+    seconds, _, offset = raw.partition(" ")
+    try:
+        away = int(offset[1:-2]) * 3600 + int(offset[-2:]) * 60
+        day, second = divmod(int(seconds) + (-away if offset[0] == "-" else away), 86_400)
+        date = _date(day)
+    except (ValueError, OverflowError, OSError, IndexError):
+        return raw
+    minute, second = divmod(second, 60)
+    hour, minute = divmod(minute, 60)
+    return f"{date}T{hour:02}:{minute:02}:{second:02}{offset[:-2]}:{offset[-2:]}"
+
+
+@lru_cache(maxsize=512)
+def _date(day: int) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(day * 86_400))
+
+
+def clean_text(data: bytes) -> str:
+    """Return text that can be answered: bytes that are not UTF-8 show as escapes."""
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _ask(root: Path, *arguments: str) -> bytes:
+    result = run_git(root, *arguments, output_limit=OUTPUT_LIMIT)
+    check_result(arguments, result)
+    if result.stdout_dropped:
+        raise CodePlaneError("FILE_TOO_LARGE", "The history is too long for one answer; ask for fewer commits.")
+    return result.stdout
+
+
+def _commit(fields: Sequence[bytes]) -> Commit:
+    oid, parents, author, author_email, author_time, committer, committer_email, committer_time, message = fields
+    subject, body = split_message(clean_text(message))
+    return Commit(
+        oid=oid.lstrip(b"\n").decode("ascii"),
+        parents=tuple(parents.decode("ascii").split()),
+        author=Person(clean_text(author), clean_text(author_email), parse_time(author_time.decode("ascii"))),
+        committer=Person(
+            clean_text(committer), clean_text(committer_email), parse_time(committer_time.decode("ascii"))
+        ),
+        subject=subject,
+        body=body,
+    )
+
+
+def split_message(message: str) -> tuple[str, str]:
+    """Return the first paragraph on one line, and the rest."""
+    lines = message.strip("\n").split("\n")
+    n_subject = next((i for i, line in enumerate(lines) if not line.strip()), len(lines))
+    subject = " ".join(line.strip() for line in lines[:n_subject])
+    return subject, "\n".join(lines[n_subject:]).strip("\n").rstrip()
+
+
+def _is_ordinary(repository: Repository) -> bool:
+    """Tell whether history is what the commits themselves say: no replacements, no grafts, not shallow."""
+    common = repository.common_dir
+    if any((common / name).exists() for name in ("shallow", "info/grafts", "refs/replace")):
+        return False
+    try:
+        return b" refs/replace/" not in (common / "packed-refs").read_bytes()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
+def _walk(repository: Repository, query: LogQuery, known: dict[str, tuple[int, Commit]]) -> tuple[Commit, ...]:
+    """Return commits by date, newest first, those of the same date in the order in which they were met, as git does."""
+    if len(known) > _MOST_KNOWN:
+        known.clear()
+    tip = query.revisions[0]
+    found: list[Commit] = []
+    with ObjectStore(repository.common_dir) as store:
+        waiting = [(0, 0, _dated_commit(store, tip, known)[1])]
+        seen = {tip}
+        for number in range(query.skip + query.limit):
+            if not waiting:
+                break
+            commit = heapq.heappop(waiting)[2]
+            for parent in commit.parents:
+                if parent not in seen:
+                    seen.add(parent)
+                    date, its = _dated_commit(store, parent, known)
+                    heapq.heappush(waiting, (-date, len(seen), its))
+            if number >= query.skip:
+                found.append(commit)
+    return tuple(found)
+
+
+def _dated_commit(store: ObjectStore, oid: str, known: dict[str, tuple[int, Commit]]) -> tuple[int, Commit]:
+    """Return a commit and its date as a number; a commit never changes, so that it is read once."""
+    found = known.get(oid)
+    if found is None:
+        stored = _stored_commit(store, oid)
+        parents = tuple(stored[1].replace("parent ", "").split())
+        found = known[oid] = (int(stored[7].partition(" ")[0]), _parsed_commit(oid, parents, stored))
+    return found
+
+
+_MOST_KNOWN: Final = 20_000
+_PERSON: Final = r"([^<>\n]*?) ?<([^<>\n]*)> (\d+ [+-]\d{4})\n"
+# Parents; name, e-mail and time of the author; the same of the committer; other headers; the message.
+_STORED: Final = re.compile(
+    r"tree [0-9a-f]{40}\n((?:parent [0-9a-f]{40}\n)*)author "
+    + _PERSON
+    + "committer "
+    + _PERSON
+    + r"((?:[^\n]+\n)*)\n?(.*)",
+    re.DOTALL,
+)
+
+
+def _stored_commit(store: ObjectStore, oid: str) -> re.Match[str]:
+    kind, raw = store.read(oid)
+    stored = _STORED.fullmatch(clean_text(raw))
+    if kind != COMMIT or stored is None:
+        raise UnreadableError(oid)
+    return stored
+
+
+def _parsed_commit(oid: str, parents: tuple[str, ...], stored: re.Match[str]) -> Commit:
+    _, author, author_email, author_time, committer, committer_email, committer_time, others, message = stored.groups()
+    if (others and "encoding " in others) or "\0" in message:
+        # Git converts such a message; it knows more encodings by more names.
+        raise UnreadableError(oid)
+    subject, body = split_message(message)
+    return Commit(
+        oid,
+        parents,
+        Person(author.strip(), author_email.strip(), parse_time(author_time)),
+        Person(committer.strip(), committer_email.strip(), parse_time(committer_time)),
+        subject,
+        body,
+    )
+
+
+def _path_changes(output: bytes, query: FileQuery) -> Iterator[PathChange]:
+    """Yield what `log -z --raw` printed: the fields of a commit, then its changes up to the next commit."""
+    reader = RawReader(output)
+    while reader.at < len(output):
+        commit = _commit([reader.field() for _ in _FIELDS])
+        changes = reader.changes()
+        if query.with_counts:
+            changes = reader.counted(changes)
+        # A merge that is listed has no change of its own.
+        change = changes[0] if changes else RawChange(path=query.path.text, status="merged")
+        yield PathChange(commit, change.path, change.status, change.old_path, change.insertions, change.deletions)
+
+
+_HUNK: Final = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+_NAME: Final = re.compile(rb"^(?:\+\+\+|---) (?!/dev/null)(.*?)\t?$", re.MULTILINE)
+# A commit's fields with NULs around them; lines of a binary file hold NULs too, but nothing like this.
+_RECORD: Final = re.compile(rb"\0([0-9a-f]{40,64})" + rb"\0([^\0]*)" * (len(_FIELDS) - 1) + rb"\0")
+
+
+def _line_changes(output: bytes, path: str) -> Iterator[LineChange]:
+    """Yield what `log -L` printed: the fields of a commit, and a patch of the lines up to the next commit."""
+    records = list(_RECORD.finditer(output))
+    for number, record in enumerate(records):
+        end = records[number + 1].start() if number + 1 < len(records) else len(output)
+        fields, patch = record.groups(), output[record.end() : end]
+        found = _HUNK.search(patch)
+        names = _NAME.findall(patch, 0, found.start() if found else len(patch))
+        lines = patch[found.end() :] if found else b""
+        first = int(found[1]) if found else 0
+        yield LineChange(
+            commit=_commit(fields),
+            path=unquoted(names[-1])[2:] if names else path,
+            first=first,
+            last=first + (int(found[2]) if found[2] else 1) - 1 if found else 0,
+            insertions=lines.count(b"\n+"),
+            deletions=lines.count(b"\n-"),
+        )

@@ -1,0 +1,218 @@
+"""Remotes: which there are, and what travels to and from them."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.git.commands import Conditions, ask_git, change_git, check_name, check_result, must_change
+from codeplane.git.complaints import git_error
+from codeplane.git.repository import run_git
+
+_SCP_FORM: Final = re.compile(r"^(?:[^@/\s]+@)?(?P<host>\[[^\]]+\]|[^:/\s]+):(?!//)")
+# How the lines of `git push --porcelain` begin.
+_PUSH_FLAGS: Final = {
+    " ": "updated",
+    "+": "forced",
+    "-": "deleted",
+    "*": "created",
+    "!": "rejected",
+    "=": "up_to_date",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A remote, its addresses without passwords."""
+
+    name: str
+    urls: tuple[str, ...]
+    push_urls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PushedRef:
+    """What became of one ref at the remote."""
+
+    source: str
+    target: str
+    status: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tracking:
+    """Which remote a branch goes to, and under which name it is there; `is_set` says that it follows it already."""
+
+    remote: str
+    branch: str
+    is_set: bool
+
+
+def list_remotes(root: Path) -> list[Remote]:
+    """Return the remotes by name."""
+    result = run_git(root, "config", "-z", "--get-regexp", r"^remote\..*\.(url|pushurl)$")
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    for item in os.fsdecode(result.stdout).split("\0"):
+        key, _, value = item.partition("\n")
+        if key:
+            name, _, kind = key.removeprefix("remote.").rpartition(".")
+            found.setdefault(name, ([], []))[kind == "pushurl"].append(without_password(value))
+    return [Remote(name, tuple(urls), tuple(pushes) or tuple(urls)) for name, (urls, pushes) in sorted(found.items())]
+
+
+def find_remote(root: Path, name: str) -> Remote:
+    """Return a remote.
+
+    Raises:
+        CodePlaneError: GIT_REMOTE_UNKNOWN with the names there are.
+    """
+    check_name(name, "remote")
+    remotes = list_remotes(root)
+    found = next((one for one in remotes if one.name == name), None)
+    if found is not None:
+        return found
+    names = [one.name for one in remotes]
+    known = f"There are: {', '.join(names)}." if names else "There is none at all."
+    raise CodePlaneError("GIT_REMOTE_UNKNOWN", f"There is no remote `{name}`. {known}", details={"remotes": names})
+
+
+def without_password(url: str) -> str:
+    """Return an address without what somebody could log in with."""
+    if "://" not in url:
+        return url
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in {"http", "https", "ftp", "ftps"} and "@" in parts.netloc:
+            return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+        if parts.password is not None:
+            return urlunsplit(parts._replace(netloc=f"{parts.username}@{parts.netloc.rpartition('@')[2]}"))
+    except ValueError:
+        return "an address that cannot be read"
+    return url
+
+
+def host_of(url: str) -> str | None:
+    """Return the machine that an address leads to, None for one on this machine."""
+    if "://" in url:
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            return None
+        return parts.hostname if parts.scheme != "file" else None
+    match = _SCP_FORM.match(url)
+    return match["host"] if match is not None else None
+
+
+def hosts_of(remote: Remote) -> tuple[str, ...]:
+    """Return the machines that a remote's addresses lead to."""
+    hosts = [host_of(url) for url in (*remote.urls, *remote.push_urls)]
+    return tuple(dict.fromkeys(host for host in hosts if host is not None))
+
+
+def check_address(url: str) -> str:
+    """Return an address that git cannot take for an option or a program to run.
+
+    Raises:
+        CodePlaneError: INVALID_FORMAT.
+    """
+    is_plain = bool(url.strip()) and not url.startswith("-") and not any(char < " " for char in url)
+    # `ext::` and its like run what stands behind them.
+    if not is_plain or re.match(r"^[A-Za-z0-9+.-]+::", url):
+        raise CodePlaneError("INVALID_FORMAT", "That is no address of a repository.", details={"url": url[:200]})
+    return url
+
+
+def default_tracking(root: Path, branch: str | None, remote: str | None, *, is_push: bool) -> Tracking:
+    """Return where a branch goes when the caller did not say.
+
+    Raises:
+        CodePlaneError: GIT_DETACHED_HEAD, GIT_REMOTE_UNKNOWN.
+    """
+    if branch is None:
+        raise CodePlaneError("GIT_DETACHED_HEAD", "HEAD is on no branch: name the branch.")
+    own = _setting(root, f"branch.{branch}.remote")
+    merge = (_setting(root, f"branch.{branch}.merge") or "").removeprefix("refs/heads/")
+    push_to = (
+        (_setting(root, f"branch.{branch}.pushRemote") or _setting(root, "remote.pushDefault")) if is_push else None
+    )
+    name = remote or push_to or own or _only_remote(root)
+    find_remote(root, name)
+    is_set = own == name and bool(merge)
+    return Tracking(name, merge if is_set else branch, is_set)
+
+
+def fetch(
+    root: Path, remote: str | None, refspecs: tuple[str, ...], conditions: Conditions, options: tuple[str, ...]
+) -> None:
+    """Bring what remotes have; all of them without a name."""
+    place = ("--all",) if remote is None else (remote, *refspecs)
+    must_change(root, "fetch", "--no-write-fetch-head", *options, *place, conditions=conditions)
+
+
+def push(
+    root: Path, remote: str, refspecs: tuple[str, ...], conditions: Conditions, options: tuple[str, ...]
+) -> list[PushedRef]:
+    """Send refs; return what became of each.
+
+    Raises:
+        CodePlaneError: GIT_PUSH_REJECTED with what became of each, or what else went wrong.
+    """
+    arguments = ("push", "--porcelain", *options, remote, *refspecs)
+    result = change_git(root, *arguments, conditions=conditions)
+    refs = _pushed(os.fsdecode(result.stdout))
+    if result.returncode != 0 and any(one.status == "rejected" for one in refs):
+        reasons = "; ".join(f"{one.target}: {one.summary}" for one in refs if one.status == "rejected")
+        details = {"refs": [{"ref": one.target, "status": one.status, "summary": one.summary} for one in refs]}
+        words = git_error(arguments, result.stderr_text).details["git"]
+        code = "GIT_HOOK_FAILED" if "hook declined" in reasons else "GIT_PUSH_REJECTED"
+        raise CodePlaneError(code, f"{remote} refused: {reasons}", details={**details, "git": words})
+    check_result(arguments, result, root)
+    return refs
+
+
+def pull(root: Path, place: tuple[str, ...], conditions: Conditions, options: tuple[str, ...]) -> bool:
+    """Fetch and join; `place` is a remote and a branch, or nothing where the branch follows one.
+
+    Returns:
+        False when joining stopped at conflicts.
+    """
+    arguments = ("pull", "--no-edit", "--stat", *options, *place)
+    result = change_git(root, *arguments, conditions=conditions)
+    if result.returncode != 0 and has_conflicts(root):
+        return False
+    check_result(arguments, result, root)
+    return True
+
+
+def has_conflicts(root: Path) -> bool:
+    """Tell whether the index has entries in conflict."""
+    return bool(ask_git(root, "ls-files", "-u", "-z"))
+
+
+def _pushed(output: str) -> list[PushedRef]:
+    found = []
+    for line in output.splitlines():
+        parts = line.split("\t")
+        if len(parts) >= 3 and parts[0] in _PUSH_FLAGS:
+            source, _, target = parts[1].rpartition(":")
+            found.append(PushedRef(source, target, _PUSH_FLAGS[parts[0]], parts[2]))
+    return found
+
+
+def _setting(root: Path, name: str) -> str | None:
+    result = run_git(root, "config", "--get", name)
+    return os.fsdecode(result.stdout).removesuffix("\n") or None if result.returncode == 0 else None
+
+
+def _only_remote(root: Path) -> str:
+    names = [one.name for one in list_remotes(root)]
+    if "origin" in names or len(names) == 1:
+        return "origin" if "origin" in names else names[0]
+    if not names:
+        raise CodePlaneError("GIT_REMOTE_UNKNOWN", "This repository has no remote.")
+    message = f"The branch follows no remote, and there are several: {', '.join(names)}."
+    raise CodePlaneError("GIT_REMOTE_UNKNOWN", message, hint="Name the remote.", details={"remotes": names})

@@ -1,0 +1,117 @@
+"""Put changes into the index, take them out of it, and throw changes of the working tree away."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
+from codeplane.git.commands import Conditions, ask_git, must_change
+from codeplane.git.pathspecs import pathspecs
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """What differs under some paths: between HEAD and index, index and working tree, and what nobody tracks."""
+
+    staged: tuple[str, ...]
+    unstaged: tuple[str, ...]
+    untracked: tuple[str, ...]
+
+    @property
+    def all_paths(self) -> tuple[str, ...]:
+        """Return every path once."""
+        return tuple(dict.fromkeys((*self.staged, *self.unstaged, *self.untracked)))
+
+
+def differences(root: Path, paths: tuple[RepoPath, ...] = ()) -> Differences:
+    """Return what differs under paths, everywhere without paths."""
+    specs = pathspecs(paths)
+    return Differences(staged_paths(root, paths), unstaged_paths(root, paths), _names(root, _OTHERS, specs))
+
+
+def staged_paths(root: Path, paths: tuple[RepoPath, ...] = ()) -> tuple[str, ...]:
+    """Return the paths whose index entry is another than in HEAD."""
+    return _names(root, (*_DIFF, "--cached"), pathspecs(paths))
+
+
+def unstaged_paths(root: Path, paths: tuple[RepoPath, ...] = ()) -> tuple[str, ...]:
+    """Return the tracked paths whose working file differs from the index, conflicts among them."""
+    return _names(root, _DIFF, pathspecs(paths))
+
+
+def check_known(root: Path, paths: tuple[RepoPath, ...]) -> None:
+    """Refuse paths that are neither in the working tree nor known to git.
+
+    Raises:
+        CodePlaneError: GIT_PATH_UNKNOWN naming the first.
+    """
+    missing = tuple(path for path in paths if not os.path.lexists(root / path.text))
+    if not missing:
+        return
+    unknown = without_tracked(root, missing)
+    if unknown:
+        message = f"`{unknown[0]}` is neither in the working tree nor known to git."
+        details = {"path": unknown[0].text, "paths": [path.text for path in unknown]}
+        raise CodePlaneError("GIT_PATH_UNKNOWN", message, details=details)
+
+
+def without_tracked(root: Path, paths: tuple[RepoPath, ...]) -> tuple[RepoPath, ...]:
+    """Return the paths that neither are tracked themselves nor have tracked files below them."""
+    known = _names(root, ("ls-files", "-z"), pathspecs(paths))
+    return tuple(
+        path
+        for path in paths
+        if path != RepoPath.ROOT and not any(name == path.text or name.startswith(f"{path.text}/") for name in known)
+    )
+
+
+def stage(root: Path, paths: tuple[RepoPath, ...], conditions: Conditions, *, allow_ignored: bool = False) -> None:
+    """Let the index have what the working tree has, deletions too; no paths mean everything.
+
+    Raises:
+        CodePlaneError: FILE_IGNORED, GIT_PATH_UNKNOWN, GIT_LOCKED.
+    """
+    options = ("--force",) if allow_ignored else ()
+    must_change(root, "add", "--all", *options, *pathspecs(paths), conditions=conditions)
+
+
+def unstage(root: Path, paths: tuple[RepoPath, ...], conditions: Conditions) -> None:
+    """Let the index have what HEAD has; the working tree stays."""
+    # With a path, even the root, git leaves a merge that is in progress alone.
+    must_change(root, "reset", "--quiet", *rooted_pathspecs(paths), conditions=conditions)
+
+
+def discard(root: Path, paths: tuple[RepoPath, ...], conditions: Conditions, *, include_untracked: bool) -> None:
+    """Let the working tree have what the index has.
+
+    Raises:
+        CodePlaneError: GIT_CONFLICTS for files in conflict.
+    """
+    if unstaged_paths(root, paths):
+        unknown = without_tracked(root, paths)
+        specs = rooted_pathspecs(path for path in paths if path not in unknown)
+        must_change(root, "checkout", "--quiet", *specs, conditions=conditions)
+    if include_untracked:
+        must_change(root, "clean", "--force", "-d", "--quiet", *pathspecs(paths), conditions=conditions)
+
+
+def resolved_paths(root: Path) -> tuple[str, ...]:
+    """Return the paths that were in conflict in this merge and have been staged since."""
+    listing = os.fsdecode(ask_git(root, "ls-files", "--resolve-undo", "--full-name", "-z"))
+    return tuple(dict.fromkeys(item.partition("\t")[2] for item in listing.split("\0") if item))
+
+
+def rooted_pathspecs(paths: Iterable[RepoPath]) -> tuple[str, ...]:
+    """Return `--` and the paths, the root by its name: some commands take no path for another question."""
+    specs = pathspecs(paths)
+    return specs if len(specs) > 1 else (*specs, ":/")
+
+
+_DIFF = ("diff", "--name-only", "--no-renames", "-z")
+_OTHERS = ("ls-files", "--others", "--exclude-standard", "-z")
+
+
+def _names(root: Path, arguments: tuple[str, ...], specs: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in os.fsdecode(ask_git(root, *arguments, *specs)).split("\0") if name))

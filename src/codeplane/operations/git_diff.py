@@ -1,0 +1,235 @@
+"""`git_diff`: changed lines between commits, the index and the working tree, page by page."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import Field, model_validator
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
+from codeplane.core.printable import printable_name
+from codeplane.git.differences import Comparison, read_difference
+from codeplane.git.history import merge_base
+from codeplane.git.revisions import resolve, resolve_range
+from codeplane.git.status import Status, read_status
+from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.operations.cursors import make_cursor, read_cursor
+from codeplane.operations.git_status import check_known
+from codeplane.operations.models import PATH_ALIASES, ListOfOne, Pagination, PathText, Request, Result
+from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.patches import (
+    LARGE_ROOM,
+    DiffFile,
+    DiffStats,
+    PageSize,
+    Place,
+    page_of,
+    render_files,
+    stats_of,
+)
+from codeplane.workspace.workspace import Workspace
+
+NAME = "git_diff"
+_MOST_UNTRACKED: Final = 50
+_SHOWN_UNTRACKED: Final = 20
+
+
+class GitDiffRequest(Request):
+    """What to compare."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "base": ("from", "ref", "commit", "old", "revision", "range"),
+        "target": ("to", "head", "new"),
+        "staged": ("cached",),
+        "paths": ("path", "files", *PATH_ALIASES),
+        "context_lines": ("context", "unified"),
+    }
+    base: str | None = Field(
+        None, min_length=1, max_length=500, description="Old side: a ref, or `a..b`, `a...b`. Default: the index."
+    )
+    target: str | None = Field(None, min_length=1, max_length=500, description="New side. Default: working tree.")
+    staged: bool = Field(False, description="The index against HEAD or `base`.")
+    paths: Annotated[list[PathText], ListOfOne, Field(max_length=500)] = Field(default_factory=list)
+    context_lines: int = Field(3, ge=0, le=1000)
+    view: Literal["lines", "structural"] = "lines"
+    limit: int | None = Field(None, ge=1, le=5000, description="Lines per answer; default about 8 kB.")
+    cursor: str | None = None
+
+    @model_validator(mode="after")
+    def _sides_fit(self) -> "GitDiffRequest":
+        if self.staged and self.target is not None:
+            raise ValueError("`staged` compares with the index; leave `target` out")
+        if self.base is not None and ".." in self.base and (self.target is not None or self.staged):
+            raise ValueError("`base` is a range already; leave `target` and `staged` out")
+        return self
+
+
+class GitDiffResult(Result):
+    """The differences; the pages together are the whole."""
+
+    compared: str = Field(description="Which sides.")
+    files: list[DiffFile]
+    stats: DiffStats
+    untracked: list[str] = Field(default_factory=list, description="Files that no diff shows, because git has none.")
+    untracked_count: int = 0
+    staged_not_shown: int = Field(0, description="Staged changes that this comparison leaves out.")
+    pagination: Pagination
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What a page answers: the comparison, in words too, where the page begins, and of which difference."""
+
+    comparison: Comparison
+    words: str
+    place: Place
+    digest: str | None = None
+
+
+def _effects(_workspace: Workspace, request: GitDiffRequest) -> Effects:
+    return Effects(reads=tuple(RepoPath.parse(path) for path in request.paths))
+
+
+def _handle(context: CallContext, request: GitDiffRequest) -> GitDiffResult:
+    if request.view == "structural":
+        hint = "Leave `view` out for changed lines."
+        raise CodePlaneError("NOT_AVAILABLE_YET", "The structural view does not exist yet.", hint=hint)
+    question = _first(context, request) if request.cursor is None else _continued(request.cursor)
+    root = context.workspace.root
+    difference = read_difference(root, question.comparison)
+    if question.digest is not None and difference.digest != question.digest:
+        raise CodePlaneError("CURSOR_EXPIRED", "What was compared has changed since the first page.")
+    size = PageSize(room=LARGE_ROOM, n_lines=request.limit) if request.limit is not None else PageSize()
+    files, rest = page_of(root, context.workspace.ignore_rules(), difference, question.place, size)
+    status = _status(context, question) if request.cursor is None else None
+    untracked = status.untracked if status is not None else ()
+    return GitDiffResult(
+        compared=question.words,
+        files=files,
+        stats=stats_of(difference),
+        untracked=[printable_name(name) for name in untracked[:_MOST_UNTRACKED]],
+        untracked_count=len(untracked),
+        staged_not_shown=len(status.staged) if status is not None and question.comparison.base is None else 0,
+        pagination=Pagination(
+            next_cursor=_cursor(question, difference.digest, rest) if rest is not None else None,
+            total_estimate=len(difference.files),
+        ),
+    )
+
+
+def _first(context: CallContext, request: GitDiffRequest) -> _Question:
+    paths = tuple(RepoPath.parse(path) for path in request.paths)
+    base, target, words = _sides(context.workspace, request)
+    if target is None and paths:
+        check_known(context.workspace, paths)
+    comparison = Comparison(base, target, request.staged, paths, request.context_lines)
+    return _Question(comparison, words, Place())
+
+
+def _sides(workspace: Workspace, request: GitDiffRequest) -> tuple[str | None, str | None, str]:
+    """Return both sides resolved, and what is compared in words."""
+    root = workspace.root
+    span = resolve_range(root, request.base) if request.base is not None else None
+    if span is not None:
+        words = f"{span.base[:12]} -> {span.tip[:12]}"
+        if not span.is_symmetric:
+            return span.base, span.tip, words
+        base = merge_base(root, span.base, span.tip)
+        if base is None:
+            raise CodePlaneError("GIT_UNRELATED")
+        return base, span.tip, f"merge base {base[:12]} -> {span.tip[:12]}"
+    base = resolve(root, request.base) if request.base is not None else None
+    if request.staged:
+        old = f"{request.base} ({base[:12]})" if base is not None else "HEAD"
+        return base, None, f"{old} -> index (staged)"
+    if request.target is None:
+        old = f"{request.base} ({base[:12]})" if base is not None else "index"
+        return base, None, f"{old} -> working tree"
+    target = resolve(root, request.target)
+    if base is None:
+        # Two commits are compared; the one that is not named is where we are.
+        base = resolve(root, "HEAD")
+    return base, target, f"{request.base or 'HEAD'} ({base[:12]}) -> {request.target} ({target[:12]})"
+
+
+def _status(context: CallContext, question: _Question) -> Status | None:
+    """Return what lies beside a comparison with the working tree: staged and untracked files."""
+    comparison = question.comparison
+    if comparison.staged or comparison.target is not None:
+        return None
+    return read_status(context.workspace.repository, comparison.paths)
+
+
+def _cursor(question: _Question, digest: str, rest: Place) -> str:
+    comparison = question.comparison
+    state = {
+        "base": comparison.base,
+        "target": comparison.target,
+        "staged": comparison.staged,
+        "paths": [path.text for path in comparison.paths],
+        "context": comparison.context_lines,
+        "words": question.words,
+        "digest": digest,
+        "place": rest.as_list(),
+    }
+    return make_cursor(NAME, state)
+
+
+def _continued(cursor: str) -> _Question:
+    state: dict[str, Any] = read_cursor(NAME, cursor)
+    try:
+        comparison = Comparison(
+            base=_oid(state["base"]),
+            target=_oid(state["target"]),
+            staged=bool(state["staged"]),
+            paths=tuple(RepoPath.parse(path) for path in state["paths"]),
+            context_lines=int(state["context"]),
+        )
+        return _Question(comparison, str(state["words"]), Place.parse(state["place"]), str(state["digest"]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CodePlaneError("CURSOR_INVALID") from error
+
+
+def _oid(value: Any) -> str | None:
+    # A cursor can be made up; nothing in it may become an option.
+    if value is not None and not (isinstance(value, str) and value.isalnum() and len(value) in {40, 64}):
+        raise CodePlaneError("CURSOR_INVALID")
+    return value
+
+
+def _render(result: GitDiffResult) -> str:
+    stats = result.stats
+    lines = [f"{result.compared}: {stats.files_changed} files, +{stats.insertions} -{stats.deletions}"]
+    lines.extend(render_files(result.files))
+    if not stats.files_changed:
+        lines[0] = f"{result.compared}: no differences"
+    if result.staged_not_shown:
+        lines.append(f"staged but not shown: {result.staged_not_shown} (use staged=true, or base=HEAD for both)")
+    if result.untracked:
+        shown = ", ".join(result.untracked[:_SHOWN_UNTRACKED])
+        more = result.untracked_count - min(len(result.untracked), _SHOWN_UNTRACKED)
+        lines.append(f"untracked: {shown}" + (f" and {more} more" if more else ""))
+    if result.pagination.next_cursor:
+        lines.append(f"more: cursor={result.pagination.next_cursor}")
+    return "\n".join(lines)
+
+
+GIT_DIFF = Operation(
+    name=NAME,
+    family="git",
+    summary="Changed lines: working tree, staged, or between two refs.",
+    request_type=GitDiffRequest,
+    result_type=GitDiffResult,
+    effect=EffectClass.READ,
+    effects=_effects,
+    handler=_handle,
+    render=_render,
+    when_to_use=("You want to see what changed before a commit.", "You compare two branches, tags or commits."),
+    when_not_to_use=("You only want the names of changed files: use git_status.",),
+    examples=(
+        Example("What is not staged", {}),
+        Example("Everything since the last commit, in one directory", {"base": "HEAD", "paths": ["src"]}),
+        Example("What a branch adds", {"base": "main...feature"}),
+    ),
+    profiles=frozenset({"core"}),
+)

@@ -1,0 +1,196 @@
+"""`git_pull`: fetch what a branch follows and join it by a merge or a rebase."""
+
+from typing import ClassVar
+
+from pydantic import Field, model_validator
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.git.commands import Conditions, check_name, must_change
+from codeplane.git.progress import progress_of
+from codeplane.git.remotes import Tracking, default_tracking, fetch, find_remote, hosts_of, pull
+from codeplane.git.repository import run_git
+from codeplane.git.revisions import resolve
+from codeplane.git.state import KEPT_REFS
+from codeplane.git.switching import in_the_way, names_between
+from codeplane.git.working_tree import untracked_paths
+from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_conflicts import (
+    ConflictedFile,
+    conflicted_files,
+    conflicts_omitted,
+    next_calls,
+    render_conflicts,
+)
+from codeplane.operations.git_paths import parsed_names
+from codeplane.operations.git_remote import MOST_SECONDS, NETWORK_SECONDS
+from codeplane.operations.models import Request, Result
+from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.workspace.workspace import Workspace
+
+NAME = "git_pull"
+_FETCHED = "fetched"
+
+
+class GitPullRequest(Request):
+    """From where, and how to join."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"branch": ("ref",), "ff_only": ("fast_forward_only",)}
+    remote: str | None = Field(None, description="What the branch follows, else origin.")
+    branch: str | None = Field(None, description="The branch there; what the current one follows if left out.")
+    rebase: bool | None = Field(None, description="Replay own commits on top; as configured if left out, else merge.")
+    ff_only: bool = Field(False, description="Refuse when both sides have commits.")
+    autostash: bool = Field(False, description="Put local changes aside and back again.")
+    timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MOST_SECONDS)
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> "GitPullRequest":
+        if self.rebase and self.ff_only:
+            raise ValueError("give `rebase` or `ff_only`, not both")
+        return self
+
+
+class GitPullResult(Result):
+    """Where the branch is now, or what is in conflict."""
+
+    success: bool
+    updated: bool
+    fastforward: bool
+    remote: str
+    branch: str
+    commit: str | None = None
+    state: str = "none"
+    conflicts: list[ConflictedFile] = Field(default_factory=list)
+    conflicts_omitted: int = 0
+    next: list[str] = Field(default_factory=list, description="What to call now.")
+    delta: GitDelta
+
+
+def _effects(workspace: Workspace, request: GitPullRequest) -> Effects:
+    state = progress_of(workspace.repository.git_dir)
+    if state != "none":
+        raise CodePlaneError("GIT_OPERATION_IN_PROGRESS", f"A {state} is not finished.", details={"state": state})
+    tracking = _tracking(workspace, request)
+    remote = find_remote(workspace.root, tracking.remote)
+    branch = workspace.head().branch
+    known = _known_changes(workspace, tracking)
+    # What comes is not known before it is fetched; untracked files are not overwritten by a pull.
+    writes = parsed_names([*known, *untracked_paths(workspace.root)]) if request.autostash else parsed_names(known)
+    return Effects(
+        writes=writes,
+        git_refs=(f"refs/heads/{branch}", f"refs/remotes/{tracking.remote}/*"),
+        network=hosts_of(remote),
+        destructive=bool(request.rebase),
+    )
+
+
+def _tracking(workspace: Workspace, request: GitPullRequest) -> Tracking:
+    branch = workspace.head().branch
+    if branch is None and request.branch is None:
+        raise CodePlaneError("GIT_DETACHED_HEAD", "HEAD is on no branch: name the branch to pull.")
+    tracking = default_tracking(workspace.root, branch or request.branch, request.remote, is_push=False)
+    if request.branch is None:
+        return tracking
+    check_name(request.branch, "branch")
+    return Tracking(tracking.remote, request.branch, is_set=True)
+
+
+def _known_changes(workspace: Workspace, tracking: Tracking) -> list[str]:
+    """Return what would change by what was fetched last."""
+    theirs = f"refs/remotes/{tracking.remote}/{tracking.branch}"
+    if run_git(workspace.root, "rev-parse", "--verify", "--quiet", f"{theirs}^{{commit}}").returncode != 0:
+        return []
+    if workspace.head().is_unborn:
+        return []
+    listing = run_git(workspace.root, "diff", "--name-only", "-z", "--no-renames", f"HEAD...{theirs}")
+    return [name for name in listing.stdout.decode("utf-8", "surrogateescape").split("\0") if name]
+
+
+def _handle(context: CallContext, request: GitPullRequest) -> GitPullResult:
+    workspace = context.workspace
+    root = workspace.root
+    tracking = _tracking(workspace, request)
+    before = workspace.head().commit
+    conditions = Conditions(is_cancelled=context.is_cancelled, timeout_seconds=request.timeout_seconds)
+    _keep_what_comes(context, tracking, conditions)
+    is_plain = request.branch is None and tracking.is_set
+    place = () if is_plain else (tracking.remote, tracking.branch)
+    is_done = pull(root, place, conditions, _options(workspace, request))
+    after = workspace.head().commit
+    conflicts = conflicted_files(workspace) if not is_done else []
+    state = progress_of(workspace.repository.git_dir)
+    return GitPullResult(
+        success=is_done,
+        updated=before != after,
+        fastforward=is_done and before != after and _is_fast_forward(workspace, after),
+        remote=tracking.remote,
+        branch=tracking.branch,
+        commit=after,
+        state=state,
+        conflicts=conflicts,
+        conflicts_omitted=conflicts_omitted(workspace, conflicts),
+        next=next_calls(state, conflicts) if conflicts else [],
+        delta=git_delta(context),
+    )
+
+
+def _keep_what_comes(context: CallContext, tracking: Tracking, conditions: Conditions) -> None:
+    """Fetch first, so that a copy is kept of ignored files, which git overwrites without a word."""
+    root = context.workspace.root
+    if context.bracket is None:
+        return
+    ref = f"{KEPT_REFS}{context.call_id}/{_FETCHED}"
+    fetch(root, tracking.remote, (f"+{tracking.branch}:{ref}",), conditions, ("--no-tags",))
+    try:
+        names = names_between(root, context.workspace.head().commit, resolve(root, ref))
+        context.bracket.also_keep((*names, *in_the_way(root, names)))
+    finally:
+        must_change(root, "update-ref", "-d", ref, conditions=Conditions(runs_hooks=False))
+
+
+def _options(workspace: Workspace, request: GitPullRequest) -> tuple[str, ...]:
+    options = ["--autostash"] if request.autostash else []
+    if request.ff_only:
+        options.append("--ff-only")
+    elif request.rebase is not None:
+        options.append("--rebase" if request.rebase else "--no-rebase")
+    elif run_git(workspace.root, "config", "--get-regexp", r"^(pull\.(rebase|ff)|branch\..*\.rebase)$").returncode != 0:
+        # Git itself asks for a decision when both sides have commits.
+        options.append("--no-rebase")
+    return tuple(options)
+
+
+def _is_fast_forward(workspace: Workspace, commit: str | None) -> bool:
+    """Tell whether HEAD is at the very commit that was fetched, so that nothing had to be joined."""
+    fetched = run_git(workspace.root, "rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}")
+    return fetched.stdout_text.strip() == commit
+
+
+def _render(result: GitPullResult) -> str:
+    place = f"{result.remote}/{result.branch}"
+    if not result.success:
+        lines = [f"{place} was fetched, but joining it stopped at {len(result.conflicts)} files in conflict"]
+        lines.extend(render_conflicts(result.conflicts, result.conflicts_omitted))
+        lines.extend(f" next: {one}" for one in result.next)
+        return "\n".join(lines)
+    if not result.updated:
+        return f"{place} has nothing new"
+    how = "fast-forward" if result.fastforward else "joined"
+    return "\n".join([f"{how} to {(result.commit or '')[:12]} from {place}", *render_delta(result.delta)])
+
+
+GIT_PULL = Operation(
+    name=NAME,
+    family="git",
+    summary="Fetch what the current branch follows and merge it, or rebase onto it.",
+    request_type=GitPullRequest,
+    result_type=GitPullResult,
+    effect=EffectClass.WRITE,
+    effects=_effects,
+    handler=_handle,
+    render=_render,
+    when_to_use=("You want what others have pushed.",),
+    when_not_to_use=("You only want to see what there is: git_remote with action fetch.",),
+    examples=(Example("As the branch is set up", {}), Example("Own commits on top", {"rebase": True})),
+    snapshots=True,
+)

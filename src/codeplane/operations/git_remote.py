@@ -1,0 +1,181 @@
+"""`git_remote`: list, add, remove, rename and re-address remotes, and fetch from them."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.printable import printable_name
+from codeplane.git.commands import Conditions, check_name, must_change
+from codeplane.git.remotes import Remote, check_address, fetch, find_remote, host_of, hosts_of, list_remotes
+from codeplane.git.repository import run_git
+from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.models import ListOfOne, Request, Result
+from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.workspace.workspace import Workspace
+
+NAME = "git_remote"
+Action = Literal["list", "add", "remove", "rename", "set_url", "fetch"]
+NETWORK_SECONDS = 120
+MOST_SECONDS = 3_600
+
+
+class GitRemoteRequest(Request):
+    """What to do with which remote."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "name": ("remote", "remote_name", "old_name"),
+        "refspecs": ("refspec", "refs", "branch", "branches"),
+        "action": ("operation",),
+    }
+    action: Action = "list"
+    name: str | None = Field(None, description="fetch: origin, or all remotes with `*`.")
+    url: str | None = Field(None, max_length=4_000)
+    new_name: str | None = None
+    refspecs: Annotated[list[str], ListOfOne, Field(max_length=100)] = Field(
+        default_factory=list, description="fetch: only these branches or refspecs."
+    )
+    prune: bool = Field(False, description="fetch: forget remote branches that are gone there.")
+    tags: bool | None = Field(None, description="fetch: all tags, or none; those of fetched commits if left out.")
+    depth: int | None = Field(None, ge=1, description="fetch: so many commits only, for a shallow clone.")
+    unshallow: bool = Field(False, description="fetch: the rest of a shallow clone's history.")
+    timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MOST_SECONDS)
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> "GitRemoteRequest":
+        if self.action in {"add", "remove", "rename", "set_url"} and self.name is None:
+            raise ValueError(f"{self.action} needs `name`")
+        if self.action in {"add", "set_url"} and self.url is None:
+            raise ValueError(f"{self.action} needs `url`")
+        if self.action == "rename" and self.new_name is None:
+            raise ValueError("rename needs `new_name`")
+        return self
+
+
+class RemoteInfo(Result):
+    """One remote; addresses are shown without passwords."""
+
+    name: str
+    urls: list[str]
+    push_urls: list[str]
+
+
+class GitRemoteResult(Result):
+    """The remotes there are now, and what was done."""
+
+    action: Action
+    remotes: list[RemoteInfo]
+    fetched: list[str] = Field(default_factory=list, description="Refs that came, moved or went.")
+    delta: GitDelta | None = None
+
+
+def _effects(workspace: Workspace, request: GitRemoteRequest) -> Effects:
+    root = workspace.root
+    if request.action == "list":
+        return Effects()
+    if request.action == "fetch":
+        remotes = _fetched_from(workspace, request)
+        for one in request.refspecs:
+            check_name(one.removeprefix("+"), "refspec")
+        hosts = tuple(dict.fromkeys(host for one in remotes for host in hosts_of(one)))
+        return Effects(git_refs=tuple(f"refs/remotes/{one.name}/*" for one in remotes), network=hosts)
+    name = request.name or ""
+    if request.action in {"add", "rename"}:
+        _check_new(workspace, request.new_name or "" if request.action == "rename" else name)
+    if request.action in {"add", "set_url"}:
+        host = host_of(check_address(request.url or ""))
+    if request.action != "add":
+        find_remote(root, name)
+    hosts = (host,) if request.action in {"add", "set_url"} and host is not None else ()
+    return Effects(
+        git_refs=(f"refs/remotes/{name}/*",), network=hosts, destructive=request.action in {"remove", "set_url"}
+    )
+
+
+def _check_new(workspace: Workspace, name: str) -> None:
+    check_name(name, "remote")
+    if any(one.name == name for one in list_remotes(workspace.root)):
+        raise CodePlaneError("GIT_REF_EXISTS", f"The remote `{name}` exists already.", details={"remote": name})
+    if run_git(workspace.root, "check-ref-format", f"refs/remotes/{name}/x").returncode != 0:
+        raise CodePlaneError("GIT_REF_INVALID", f"`{name}` cannot be the name of a remote.", details={"remote": name})
+
+
+def _fetched_from(workspace: Workspace, request: GitRemoteRequest) -> list[Remote]:
+    remotes = list_remotes(workspace.root)
+    if request.name == "*":
+        return remotes
+    if request.name is None and not remotes:
+        raise CodePlaneError("GIT_REMOTE_UNKNOWN", "This repository has no remote.")
+    default = "origin" if request.name is None and len(remotes) != 1 else remotes[0].name if remotes else "origin"
+    return [find_remote(workspace.root, request.name or default)]
+
+
+def _handle(context: CallContext, request: GitRemoteRequest) -> GitRemoteResult:
+    workspace = context.workspace
+    root, name = workspace.root, request.name or ""
+    conditions = Conditions(is_cancelled=context.is_cancelled, timeout_seconds=request.timeout_seconds)
+    if request.action == "fetch":
+        fetched = _fetched_from(workspace, request)
+        place = None if request.name == "*" else fetched[0].name
+        fetch(root, place, tuple(request.refspecs), conditions, _fetch_options(request))
+    elif request.action == "add":
+        must_change(root, "remote", "add", name, request.url or "", conditions=conditions)
+    elif request.action == "set_url":
+        must_change(root, "remote", "set-url", name, request.url or "", conditions=conditions)
+    elif request.action == "rename":
+        must_change(root, "remote", "rename", name, request.new_name or "", conditions=conditions)
+    elif request.action == "remove":
+        must_change(root, "remote", "remove", name, conditions=conditions)
+    remotes = [
+        RemoteInfo(name=printable_name(one.name), urls=list(one.urls), push_urls=list(one.push_urls))
+        for one in list_remotes(root)
+    ]
+    if request.action == "list":
+        return GitRemoteResult(action="list", remotes=remotes)
+    delta = git_delta(context)
+    moved = [f"{one.ref} {(one.old or 'new')[:10]}..{(one.new or 'gone')[:10]}" for one in delta.refs]
+    return GitRemoteResult(
+        action=request.action, remotes=remotes, fetched=moved if request.action == "fetch" else [], delta=delta
+    )
+
+
+def _fetch_options(request: GitRemoteRequest) -> tuple[str, ...]:
+    options = ["--prune"] if request.prune else []
+    if request.tags is not None:
+        options.append("--tags" if request.tags else "--no-tags")
+    if request.depth is not None:
+        options.append(f"--depth={request.depth}")
+    if request.unshallow:
+        options.append("--unshallow")
+    return tuple(options)
+
+
+def _render(result: GitRemoteResult) -> str:
+    if result.action == "fetch":
+        omitted = result.delta.refs_omitted if result.delta is not None else 0
+        more = [f" and {omitted} more"] if omitted else []
+        return "\n".join([*result.fetched, *more]) or "Nothing new."
+    lines = [f"{one.name} {', '.join(one.urls)}" for one in result.remotes]
+    return "\n".join([*(lines or ["There is no remote."]), *(render_delta(result.delta) if result.delta else [])])
+
+
+GIT_REMOTE = Operation(
+    name=NAME,
+    family="git",
+    summary="List, add, remove, rename or re-address remotes; fetch from them.",
+    request_type=GitRemoteRequest,
+    result_type=GitRemoteResult,
+    effect=EffectClass.WRITE,
+    effects=_effects,
+    handler=_handle,
+    render=_render,
+    when_to_use=("You need to know or change where the repository's copies are.", "You want to fetch."),
+    when_not_to_use=("You want to fetch and merge: git_pull.",),
+    examples=(
+        Example("Fetch and forget what is gone", {"action": "fetch", "name": "origin", "prune": True}),
+        Example("Add one", {"action": "add", "name": "fork", "url": "git@example.com:me/project.git"}),
+    ),
+    is_dry_run=lambda request: request.action == "list",
+    snapshots=True,
+)

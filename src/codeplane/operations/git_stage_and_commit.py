@@ -1,0 +1,165 @@
+"""`git_stage_and_commit`: stage paths and commit in one step that happens as a whole or not at all."""
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
+from codeplane.core.printable import printable_name
+from codeplane.git.commands import Conditions
+from codeplane.git.committing import Author, CommitId, WantedCommit, commit
+from codeplane.git.staging import check_known, differences, stage, staged_paths, unstaged_paths
+from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_commit import MESSAGE_ALIASES, MOST_MESSAGE, CommitAuthor, author_parts, check_message
+from codeplane.operations.git_paths import current_ref, named_paths, parsed_names, with_near_names
+from codeplane.operations.models import PATH_ALIASES, ListOfOne, PathText, Request, Result
+from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.workspace.workspace import Workspace
+
+NAME = "git_stage_and_commit"
+_MOST_NAMED = 100
+_SHOWN = 10
+
+
+def _author_text(value: Any) -> Any:
+    """Return an author as `Name <email>`, checked; the schema of this tool stays a plain text."""
+    if value is None:
+        return None
+    author = CommitAuthor.model_validate(author_parts(value))
+    return f"{author.name} <{author.email}>"
+
+
+class GitStageAndCommitRequest(Request):
+    """Which paths, and the message."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "message": MESSAGE_ALIASES,
+        "paths": ("path", "files", *PATH_ALIASES),
+        "pre_commit": ("run_hooks", "hooks", "verify"),
+    }
+    paths: Annotated[list[PathText], ListOfOne, Field(min_length=1, max_length=1000)] = Field(
+        description="`.` for everything."
+    )
+    message: str | None = Field(None, max_length=MOST_MESSAGE)
+    pre_commit: bool = Field(True, description="Run hooks.")
+    author: Annotated[str | None, BeforeValidator(_author_text)] = Field(None, description="`Name <email>`")
+    amend: bool = False
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> "GitStageAndCommitRequest":
+        check_message(self.message)
+        if self.message is None and not self.amend:
+            raise ValueError("`message` is missing")
+        return self
+
+
+class GitStageAndCommitResult(Result):
+    """The new commit."""
+
+    oid: str
+    short_oid: str
+    amended: bool = False
+    also_committed: list[str] = Field(
+        default_factory=list, description="Paths that were staged before this call and went in, too."
+    )
+    also_committed_omitted: int = 0
+    hook_changed: list[str] = Field(
+        default_factory=list, description="Files that a hook rewrote; its version is what was committed."
+    )
+    delta: GitDelta
+
+
+def _paths(workspace: Workspace, request: GitStageAndCommitRequest) -> tuple[RepoPath, ...]:
+    paths = named_paths(request.paths)
+    try:
+        check_known(workspace.root, paths)
+    except CodePlaneError as error:
+        raise with_near_names(workspace, error) from error
+    return paths
+
+
+def _effects(workspace: Workspace, request: GitStageAndCommitRequest) -> Effects:
+    names = differences(workspace.root, _paths(workspace, request)).all_paths
+    writes = parsed_names((*names, *staged_paths(workspace.root)))
+    return Effects(writes=writes, git_refs=(current_ref(workspace),), destructive=request.amend)
+
+
+def _handle(context: CallContext, request: GitStageAndCommitRequest) -> GitStageAndCommitResult:
+    workspace = context.workspace
+    paths = _paths(workspace, request)
+    conditions = Conditions(is_cancelled=context.is_cancelled)
+    asked = set(differences(workspace.root, paths).all_paths)
+    others = [printable_name(name) for name in staged_paths(workspace.root) if name not in asked]
+    stage(workspace.root, paths, conditions)
+    author = CommitAuthor.model_validate(author_parts(request.author)) if request.author is not None else None
+    wanted = WantedCommit(
+        message=request.message,
+        author=Author(author.name, author.email) if author is not None else None,
+        amend=request.amend,
+        runs_hooks=request.pre_commit,
+    )
+    made, hook_changed = _commit(workspace, paths, wanted, conditions)
+    return GitStageAndCommitResult(
+        oid=made.oid,
+        short_oid=made.short_oid,
+        amended=request.amend,
+        also_committed=others[:_MOST_NAMED],
+        also_committed_omitted=max(0, len(others) - _MOST_NAMED),
+        hook_changed=hook_changed,
+        delta=git_delta(context),
+    )
+
+
+def _commit(
+    workspace: Workspace, paths: tuple[RepoPath, ...], wanted: WantedCommit, conditions: Conditions
+) -> tuple[CommitId, list[str]]:
+    """Commit; when a hook refuses because it mended the files, stage what it made of them and try once more.
+
+    Without that its corrections would be taken back with the refused call, and the next call would meet the same hook.
+    """
+    try:
+        return commit(workspace.root, wanted, conditions), []
+    except CodePlaneError as error:
+        if error.code == "GIT_NOTHING_TO_COMMIT":
+            message = "Nothing differs from HEAD under these paths."
+            raise CodePlaneError(error.code, message, hint="git_status says what has changed.") from error
+        mended = unstaged_paths(workspace.root, paths) if error.code == "GIT_HOOK_FAILED" else ()
+        if not mended:
+            raise
+    stage(workspace.root, paths, conditions)
+    return commit(workspace.root, wanted, conditions), [printable_name(name) for name in mended]
+
+
+def _render(result: GitStageAndCommitResult) -> str:
+    branch = result.delta.repository.branch or "detached HEAD"
+    lines = [f"{'amended as' if result.amended else 'committed'} {result.short_oid} on {branch}"]
+    if result.also_committed:
+        rest = len(result.also_committed) + result.also_committed_omitted - _SHOWN
+        more = f" and {rest} more" if rest > 0 else ""
+        lines.append(f" was staged before and went in: {', '.join(result.also_committed[:_SHOWN])}{more}")
+    if result.hook_changed:
+        lines.append(f" a hook rewrote: {', '.join(result.hook_changed[:_SHOWN])}")
+    return "\n".join([*lines, *render_delta(result.delta)])
+
+
+GIT_STAGE_AND_COMMIT = Operation(
+    name=NAME,
+    family="git",
+    summary="Stage paths (new and deleted files too) and commit, all or nothing.",
+    request_type=GitStageAndCommitRequest,
+    result_type=GitStageAndCommitResult,
+    effect=EffectClass.WRITE,
+    effects=_effects,
+    handler=_handle,
+    render=_render,
+    when_to_use=("Your changes are complete and are to become a commit.",),
+    when_not_to_use=("Only what is staged already is meant: use git_commit.",),
+    examples=(
+        Example("Two files", {"paths": ["src/app.py", "tests/test_app.py"], "message": "Parse empty input"}),
+        Example("Everything", {"paths": ["."], "message": "Rename the reader"}),
+    ),
+    profiles=frozenset({"core"}),
+    snapshots=True,
+)

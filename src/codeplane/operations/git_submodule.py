@@ -1,0 +1,234 @@
+"""`git_submodule`: list, initialise, update, add and remove repositories inside of the repository."""
+
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
+from codeplane.core.printable import printable_name
+from codeplane.git.commands import Conditions, check_name
+from codeplane.git.keeping import ignored_paths, keep_working_tree
+from codeplane.git.remotes import check_address, host_of
+from codeplane.git.state import KEPT_REFS
+from codeplane.git.submodules import Submodule, find_submodules, list_submodules, remove_submodule, run_submodule
+from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_paths import check_may_write, named_paths
+from codeplane.operations.git_remote import MOST_SECONDS, NETWORK_SECONDS
+from codeplane.operations.models import PATH_ALIASES, ListOfOne, PathText, Request, Result
+from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.workspace.workspace import Workspace
+
+NAME = "git_submodule"
+Action = Literal["list", "status", "init", "update", "sync", "add", "deinit", "remove"]
+_READING = frozenset({"list", "status"})
+_SHOWN = 5
+_GITMODULES = RepoPath(".gitmodules")
+
+
+class GitSubmoduleRequest(Request):
+    """What to do with which submodules."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "action": ("operation",),
+        "paths": ("path", "submodules", "submodule", *PATH_ALIASES),
+        "init": ("initialize",),
+    }
+    action: Action = "list"
+    paths: Annotated[list[PathText], ListOfOne, Field(max_length=200)] = Field(
+        default_factory=list, description="All if left out; add: where it goes."
+    )
+    url: str | None = Field(None, max_length=4_000, description="add: the address of the repository.")
+    name: str | None = Field(None, max_length=300, description="add: its name, when it is not its path.")
+    branch: str | None = Field(None, description="add: the branch to follow.")
+    recursive: bool = Field(False, description="Also submodules of submodules.")
+    init: bool = Field(True, description="update: initialise those that are not.")
+    remote: bool = Field(False, description="update: to the newest commit of the branch instead of the recorded one.")
+    force: bool = Field(False, description="Throw away changes inside; a copy is kept as a commit.")
+    timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MOST_SECONDS)
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> "GitSubmoduleRequest":
+        if self.action == "add" and (self.url is None or len(self.paths) != 1):
+            raise ValueError("add needs `url` and one path")
+        if self.action in {"deinit", "remove"} and not self.paths:
+            raise ValueError(f"{self.action} needs `paths`")
+        return self
+
+
+class SubmoduleInfo(Result):
+    """One submodule."""
+
+    path: str
+    name: str | None = None
+    url: str | None = None
+    branch: str | None = None
+    recorded: str | None = Field(None, description="The commit that this repository wants.")
+    checked_out: str | None = Field(None, description="The commit that is there.")
+    state: Literal["uninitialized", "clean", "moved", "dirty", "conflict", "broken"]
+
+
+class GitSubmoduleResult(Result):
+    """The submodules there are now."""
+
+    action: Action
+    submodules: list[SubmoduleInfo]
+    kept: list[str] = Field(default_factory=list, description="Commits inside that have what was thrown away.")
+    delta: GitDelta | None = None
+
+
+def _effects(workspace: Workspace, request: GitSubmoduleRequest) -> Effects:
+    root = workspace.root
+    paths = named_paths(request.paths)
+    if request.action == "add":
+        return _add_effects(workspace, request, paths[0])
+    found = find_submodules(root, tuple(path.text for path in paths))
+    if request.action in _READING:
+        return Effects()
+    hosts = tuple(dict.fromkeys(host for one in found if one.url and (host := host_of(one.url)) is not None))
+    if request.action in {"init", "sync"}:
+        return Effects(network=hosts if request.action == "sync" else ())
+    dirty = [one.path for one in found if one.state == "dirty"]
+    if request.action in {"deinit", "remove"} and dirty and not request.force:
+        message = f"{dirty[0]} has changes that are not committed."
+        raise CodePlaneError("GIT_WOULD_OVERWRITE", message, hint="Commit them there, or use `force`: a copy is kept.")
+    writes = (_GITMODULES,) if request.action == "remove" else ()
+    is_destructive = request.action in {"deinit", "remove"} or request.force
+    return Effects(writes=writes, network=hosts if request.action == "update" else (), destructive=is_destructive)
+
+
+def _add_effects(workspace: Workspace, request: GitSubmoduleRequest, path: RepoPath) -> Effects:
+    url = check_address(request.url or "")
+    for name in (request.name, request.branch):
+        if name is not None:
+            check_name(name, "name")
+    check_may_write(workspace, (path,))
+    if any(one.path == path.text for one in list_submodules(workspace.root)) and not request.force:
+        raise CodePlaneError("GIT_REF_EXISTS", f"There is a submodule at {path} already.", details={"path": path.text})
+    host = host_of(url)
+    return Effects(writes=(_GITMODULES, path), network=(host,) if host is not None else ())
+
+
+def _handle(context: CallContext, request: GitSubmoduleRequest) -> GitSubmoduleResult:
+    workspace = context.workspace
+    root = workspace.root
+    names = tuple(path.text for path in named_paths(request.paths))
+    if request.action in _READING:
+        found = find_submodules(root, names)
+        return GitSubmoduleResult(action=request.action, submodules=[_info(one) for one in found])
+    conditions = Conditions(is_cancelled=context.is_cancelled, timeout_seconds=request.timeout_seconds)
+    kept: list[str] = []
+    if request.action == "add":
+        run_submodule(root, "add", _add_options(request), (request.url or "", names[0]), conditions)
+    elif request.action in {"deinit", "remove"}:
+        for one in find_submodules(root, names):
+            kept.extend(_kept(context, one))
+            _warn_of_removal(context, one)
+            if request.action == "remove":
+                remove_submodule(root, one, conditions)
+            else:
+                run_submodule(root, "deinit", ("--force",) if request.force else (), (one.path,), conditions)
+    else:
+        if request.action == "update" and request.force:
+            kept.extend(ref for one in find_submodules(root, names) for ref in _kept(context, one))
+        run_submodule(root, request.action, _move_options(request), names, conditions)
+    return GitSubmoduleResult(
+        action=request.action,
+        submodules=[_info(one) for one in list_submodules(root)],
+        kept=kept,
+        delta=git_delta(context),
+    )
+
+
+def _add_options(request: GitSubmoduleRequest) -> tuple[str, ...]:
+    options: list[str] = []
+    if request.branch is not None:
+        options.extend(("-b", request.branch))
+    if request.name is not None:
+        options.extend(("--name", request.name))
+    if request.force:
+        options.append("--force")
+    return tuple(options)
+
+
+def _move_options(request: GitSubmoduleRequest) -> tuple[str, ...]:
+    options = ["--recursive"] if request.recursive and request.action in {"update", "sync"} else []
+    if request.action == "update":
+        options.extend(
+            option
+            for option, is_wanted in (
+                ("--init", request.init),
+                ("--remote", request.remote),
+                ("--force", request.force),
+            )
+            if is_wanted
+        )
+    return tuple(options)
+
+
+def _kept(context: CallContext, submodule: Submodule) -> list[str]:
+    """Keep what a submodule has that no commit has, in its own repository, which stays where it is."""
+    if submodule.state != "dirty":
+        return []
+    place = Path(context.workspace.root / submodule.path)
+    commit = keep_working_tree(place, f"{KEPT_REFS}{context.call_id}", "Changes before they were thrown away")
+    context.warnings.append(f"what was not committed in {submodule.path} is kept there as commit {commit}")
+    return [commit]
+
+
+def _warn_of_removal(context: CallContext, submodule: Submodule) -> None:
+    """Say what undo will not bring back by itself."""
+    if submodule.checked_out is None:
+        return
+    name = printable_name(submodule.path)
+    context.warnings.append(f"undo brings {name} back as a submodule; its files come with git_submodule action=update")
+    ignored = ignored_paths(Path(context.workspace.root / submodule.path))
+    if ignored:
+        shown = ", ".join(printable_name(one) for one in ignored[:_SHOWN])
+        context.warnings.append(f"ignored files of {name} go with it: {shown}{' …' * (len(ignored) > _SHOWN)}")
+
+
+def _info(submodule: Submodule) -> SubmoduleInfo:
+    return SubmoduleInfo(
+        path=printable_name(submodule.path),
+        name=printable_name(submodule.name) if submodule.name is not None else None,
+        url=submodule.url,
+        branch=submodule.branch,
+        recorded=submodule.recorded,
+        checked_out=submodule.checked_out,
+        state=submodule.state,
+    )
+
+
+def _render(result: GitSubmoduleResult) -> str:
+    lines = []
+    for one in result.submodules:
+        commits = (one.recorded or "nothing")[:12]
+        if one.state == "moved":
+            commits += f", {(one.checked_out or '')[:12]} is checked out"
+        lines.append(f"{one.path} {one.state} {commits} {one.url or ''}".rstrip())
+    lines = lines or ["There is no submodule."]
+    return "\n".join([*lines, *(render_delta(result.delta) if result.delta is not None else [])])
+
+
+GIT_SUBMODULE = Operation(
+    name=NAME,
+    family="git",
+    summary="List, initialise, update, sync, add, deinitialise or remove submodules.",
+    request_type=GitSubmoduleRequest,
+    result_type=GitSubmoduleResult,
+    effect=EffectClass.WRITE,
+    effects=_effects,
+    handler=_handle,
+    render=_render,
+    when_to_use=("Files of a submodule are missing: update.", "A repository inside of this one is to come or go."),
+    when_not_to_use=("You want to commit inside a submodule: serve its directory.",),
+    examples=(
+        Example("Check out what is recorded", {"action": "update", "recursive": True}),
+        Example("Add one", {"action": "add", "url": "https://example.com/library.git", "paths": "vendor/library"}),
+    ),
+    is_dry_run=lambda request: request.action in _READING,
+    snapshots=True,
+)

@@ -1,0 +1,110 @@
+"""Blame says of each line what `git blame` says in the format for people."""
+
+import os
+import random
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
+from codeplane.git.blame import read_blame
+from codeplane.git.history import parse_time
+from support.effort import examples
+from support.histories import STATES, History, make_history
+from support.repositories import git, make_repository, write
+
+_LINE = re.compile(rb"^\^?([0-9a-f]+) +(?:.*? +)?(\d+) \(<([^>]*)> +(\d+ [+-]\d{4}) +(\d+)\) ?(.*)$", re.DOTALL)
+
+
+def _plain_blame(history: History, *arguments: str) -> list[tuple[object, ...]]:
+    """Return (oid, original line, e-mail, time, line, content) of each line."""
+    found: list[tuple[object, ...]] = []
+    for line in history.git("blame", "-l", "-n", "-e", "-t", "--root", *arguments).split(b"\n")[:-1]:
+        match = _LINE.match(line)
+        assert match is not None, line
+        oid, original, email, when, number, content = match.groups()
+        is_new = not oid.strip(b"0")
+        time = None if is_new else parse_time(when.decode())
+        found.append((None if is_new else oid.decode(), int(original), email.decode(), time, int(number), content))
+    return found
+
+
+def _told(history: History, revision: str | None, path: RepoPath, first: int, last: int) -> list[tuple[object, ...]]:
+    told: list[tuple[object, ...]] = []
+    for group in read_blame(history.root, revision, path, first, last):
+        time = None if group.oid is None else group.author.time
+        for i, content in enumerate(group.lines):
+            told.append((group.oid, group.original_first + i, group.author.email, time, group.first + i, content))
+    return told
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@examples(30)
+def test_blame_is_that_of_git(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    dice = random.Random(seed)
+    state = dice.choice([state for state in STATES if state != "unborn"])
+    history = make_history(tmp_path_factory.mktemp("h") / "x", seed, state)
+    listing = history.git("ls-tree", "-r", "-z", "--name-only", "HEAD").split(b"\0")
+    names = [os.fsdecode(name) for name in listing]
+    plain = [name for name in names if re.fullmatch(r"[\w ./*\[\]\"-]+", name) and name not in {"module", "sub"}]
+    path = RepoPath.parse(dice.choice([name for name in plain if not name.endswith(".bin")]))
+    head = history.git("rev-parse", "HEAD").decode().strip()
+    expected = _plain_blame(history, "HEAD", "--", path.text)
+    assert _told(history, head, path, 1, 10**6) == expected
+    if expected:
+        first = dice.randint(1, len(expected))
+        last = dice.randint(first, len(expected) + 5)
+        assert _told(history, head, path, first, last) == expected[first - 1 : last]
+    working = history.root / path.text
+    if working.is_file() and not working.is_symlink() and state not in {"merge", "cherrypick", "revert", "rebase"}:
+        assert _told(history, None, path, 1, 10**6) == _plain_blame(history, "--", path.text)
+
+
+def test_lines_that_are_not_committed_have_no_commit(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "r", {"a.txt": "1\n2\n"})
+    write(root, {"a.txt": "1\nnew\n2\n"})
+    assert [(g.oid is None, g.lines) for g in read_blame(root, None, RepoPath("a.txt"), 1, 9)] == [
+        (False, (b"1",)),
+        (True, (b"new",)),
+        (False, (b"2",)),
+    ]
+
+
+def test_lines_moved_with_a_rename_say_where_they_were(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "r", {'old "name': "1\n2\n3\n"})
+    git(root, "mv", 'old "name', "new")
+    git(root, "commit", "-qm", "second")
+    (group,) = read_blame(root, None, RepoPath("new"), 1, 9)
+    assert group.path == 'old "name'
+
+
+def test_commits_that_people_want_ignored_are(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "r", {"a.txt": "a=1\n"})
+    first = git(root, "rev-parse", "HEAD").strip()
+    write(root, {"a.txt": "a = 1\n"})
+    git(root, "commit", "-qam", "spaces")
+    write(root, {".ignored": git(root, "rev-parse", "HEAD")})
+    assert read_blame(root, None, RepoPath("a.txt"), 1, 1)[0].oid != first
+    git(root, "config", "blame.ignoreRevsFile", ".ignored")
+    assert read_blame(root, None, RepoPath("a.txt"), 1, 1)[0].oid == first
+
+
+@pytest.mark.parametrize(
+    ("path", "first", "code"),
+    [("missing", 1, "GIT_PATH_UNKNOWN"), ("a.txt", 9, "OUT_OF_RANGE"), ("untracked", 1, "GIT_PATH_UNKNOWN")],
+)
+def test_what_has_no_blame_is_refused(tmp_path: Path, path: str, first: int, code: str) -> None:
+    root = make_repository(tmp_path / "r", {"a.txt": "1\n2\n"})
+    write(root, {"untracked": "x\n"})
+    with pytest.raises(CodePlaneError) as raised:
+        read_blame(root, None, RepoPath(path), first, first + 5)
+    assert raised.value.code == code
+
+
+def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "r", {"empty": ""})
+    assert read_blame(root, None, RepoPath("empty"), 1, 5) == ()

@@ -1,0 +1,234 @@
+"""Differences, page by page, turn the old files into the new ones and name what other git commands name."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codeplane.core.printable import printable_name
+from codeplane.git.differences import Comparison, Difference, RawChange, read_difference
+from codeplane.git.repository import find_repository, tracked_paths
+from codeplane.git.status import CHANGES
+from codeplane.index.ignore_rules import IgnoreRules
+from codeplane.operations.patches import DiffFile, DiffHunk, DiffLine, PageSize, Place, page_of
+from support.effort import examples
+from support.histories import History, make_history
+from support.repositories import git, make_repository, write
+
+_SEEDS = st.integers(0, 2**32 - 1)
+
+
+def all_pages(root: Path, difference: Difference, size: PageSize) -> list[DiffFile]:
+    """Return every file with all of its hunks, put together again from pages."""
+    repository = find_repository(root)
+    rules = IgnoreRules(root, lambda: tracked_paths(repository))
+    whole: list[DiffFile] = []
+    place: Place | None = Place()
+    while place is not None:
+        files, place = page_of(root, rules, difference, place, size)
+        assert files or place is None
+        for file in files:
+            if not file.continued:
+                whole.append(file)
+            else:
+                assert whole[-1].path == file.path
+                whole[-1] = whole[-1].model_copy(update={"hunks": _joined(whole[-1].hunks, file.hunks)})
+    return whole
+
+
+def _joined(hunks: list[DiffHunk], more: list[DiffHunk]) -> list[DiffHunk]:
+    if not more or not more[0].continued:
+        return [*hunks, *more]
+    lines, rest = list(hunks[-1].lines), list(more[0].lines)
+    if rest and rest[0].offset:
+        assert lines[-1].cut
+        first = rest.pop(0)
+        joined = lines[-1].content + first.content
+        lines[-1] = first.model_copy(update={"content": joined, "offset": None})
+    return [*hunks[:-1], hunks[-1].model_copy(update={"lines": [*lines, *rest]}), *more[1:]]
+
+
+def _patched(old: bytes, hunks: list[DiffHunk]) -> list[str]:
+    """Apply hunks to a content; return the new lines, with an ending mark where there is no line end."""
+    before = _lines(old)
+    after: list[str] = []
+    at = 0
+    for hunk in hunks:
+        start = hunk.old_start - (1 if hunk.old_lines else 0)
+        after += before[at:start]
+        at = start
+        for line in hunk.lines:
+            text = line.content + ("" if line.no_newline else "\n")
+            if line.origin != "+":
+                assert before[at] == text, (before[at], text)
+                at += 1
+                assert line.old_lineno == at
+            if line.origin != "-":
+                after.append(text)
+                assert line.new_lineno == len(after)
+    return after + before[at:]
+
+
+def _lines(content: bytes) -> list[str]:
+    lines = content.decode("utf-8", "backslashreplace").split("\n")
+    return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _check(history: History, comparison: Comparison, arguments: tuple[str, ...], size: PageSize) -> None:
+    difference = read_difference(history.root, comparison)
+    files = all_pages(history.root, difference, size)
+    unmerged = {os.fsdecode(e.partition(b"\t")[2]) for e in history.git("ls-files", "-u", "-z").split(b"\0") if e}
+    _check_names(history, difference, arguments, unmerged)
+    assert [file.path for file in files] == [printable_name(file.change.path) for file in difference.files]
+    checked = [
+        (found.change, file)
+        for found, file in zip(difference.files, files, strict=True)
+        if not (found.change.is_binary or found.change.path in unmerged or found.change.status == "type-changed")
+        and not file.submodule
+    ]
+    is_working = comparison.target is None and not comparison.staged
+    working = [change.path for change, _ in checked if is_working and change.status != "deleted"]
+    stored = _working_blobs(history, working) if working else {}
+    oids = {oid for change, _ in checked for oid in (change.old_oid, change.new_oid) if oid} | set(stored.values())
+    contents = _blobs(history, oids)
+    for change, file in checked:
+        old = contents[change.old_oid] if change.old_oid is not None else b""
+        assert _patched(old, file.hunks) in _new_sides(history, change, stored, contents), (history.seed, change)
+        counts = [sum(line.origin == sign for hunk in file.hunks for line in hunk.lines) for sign in "+-"]
+        assert counts == [file.insertions, file.deletions]
+
+
+def _check_names(history: History, difference: Difference, arguments: tuple[str, ...], unmerged: set[str]) -> None:
+    fields = iter([os.fsdecode(f) for f in history.git("diff", "--name-status", "-z", "-M", *arguments).split(b"\0")])
+    expected = []
+    for status in fields:
+        if status:
+            old_path = next(fields) if status[0] in "RC" else None
+            expected.append((next(fields), CHANGES[status[0]], old_path))
+    told = [(file.change.path, file.change.status, file.change.old_path) for file in difference.files]
+    assert {one for one in told if one[0] not in unmerged} == {one for one in expected if one[0] not in unmerged}
+    assert {one[0] for one in told} >= {one[0] for one in expected}
+    if not unmerged:
+        words = history.git("diff", "--shortstat", "-M", *arguments).decode()
+        counts = [int(part) for part in words.split() if part.isdigit()]
+        assert (counts[:1] or [0]) == [len(difference.files)]
+        assert sum(counts[1:]) == difference.insertions + difference.deletions
+
+
+def _new_sides(
+    history: History, change: RawChange, stored: dict[str, str], contents: dict[str, bytes]
+) -> list[list[str]]:
+    """Return what the new side may be: what git names, or else the working file, stored or as it is.
+
+    Line ends that the index already has are not converted, which no other command tells.
+    """
+    if change.status == "deleted":
+        return [[]]
+    if change.new_oid in contents:
+        return [_lines(contents[change.new_oid])]
+    full = history.root / change.path
+    sides = [_lines(contents[stored[change.path]])]
+    return sides if full.is_symlink() else [*sides, _lines(full.read_bytes())]
+
+
+def _blobs(history: History, oids: set[str]) -> dict[str, bytes]:
+    """Return the contents of blobs, by one process."""
+    wanted = sorted(oids)
+    data = history.try_git("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in wanted).encode()).stdout
+    found = {}
+    for oid in wanted:
+        head, _, rest = data.partition(b"\n")
+        if head.endswith(b" missing"):
+            # Git named a working file's content without keeping it.
+            data = rest
+            continue
+        n_bytes = int(head.split()[2])
+        found[oid], data = rest[:n_bytes], rest[n_bytes + 1 :]
+    return found
+
+
+def _working_blobs(history: History, paths: list[str]) -> dict[str, str]:
+    """Return the blobs of working files as git would store them: line ends converted where attributes say so."""
+    plain, found = [], {}
+    for path in paths:
+        full = history.root / path
+        if full.is_symlink() or "\n" in path or path.startswith('"'):
+            data = os.fsencode(full.readlink()) if full.is_symlink() else full.read_bytes()
+            filters = ("--no-filters",) if full.is_symlink() else (f"--path={path}",)
+            named = history.try_git("hash-object", "-w", "--stdin", *filters, stdin=data)
+            found[path] = named.stdout_text.strip()
+        else:
+            plain.append(path)
+    asked = b"".join(os.fsencode(path) + b"\n" for path in plain)
+    named = history.try_git("hash-object", "-w", "--stdin-paths", stdin=asked)
+    assert named.returncode == 0, named.stderr_text
+    return found | dict(zip(plain, named.stdout_text.split(), strict=True))
+
+
+@given(seed=_SEEDS)
+@examples(30)
+def test_pages_of_any_comparison_make_the_new_files_of_the_old(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    history = make_history(tmp_path_factory.mktemp("h") / "x", seed)
+    dice = random.Random(seed)
+    sizes = (PageSize(), PageSize(10**9, dice.randint(1, 9)), PageSize(dice.randint(100, 700)))
+    _check(history, Comparison(), (), dice.choice(sizes))
+    _check(history, Comparison(staged=True), ("--cached",), dice.choice(sizes))
+    if history.state == "unborn":
+        return
+    head = history.git("rev-parse", "HEAD").decode().strip()
+    _check(history, Comparison(head), ("HEAD",), dice.choice(sizes))
+    one, other = (history.git("rev-parse", f"{dice.choice(history.refs)}^{{commit}}").decode().strip() for _ in "12")
+    context = dice.choice([0, 1, 3, 50])
+    _check(history, Comparison(one, other, context_lines=context), (one, other), dice.choice(sizes))
+
+
+def test_an_unmerged_file_is_named_once_and_compared_with_our_side(tmp_path: Path) -> None:
+    history = make_history(tmp_path / "x", 5, "merge")
+    files = read_difference(history.root, Comparison()).files
+    conflict = [file for file in files if file.change.path == "both.txt"]
+    assert [file.change.status for file in conflict] == ["unmerged"]
+    assert b"+<<<<<<<" in conflict[0].patch
+
+
+def test_a_line_of_twenty_megabytes_comes_in_pieces(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "r", {"long.js": "short\n"})
+    line = "é" * 10_000_000
+    write(root, {"long.js": f"{line}\nend\n"})
+    difference = read_difference(root, Comparison())
+    (file,) = all_pages(root, difference, PageSize(1_000_003))
+    assert [(line.origin, line.content) for line in file.hunks[0].lines] == [("-", "short"), ("+", line), ("+", "end")]
+
+
+def test_a_page_never_grows_beyond_its_room_by_more_than_one_piece(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "r", {f"f{i}.txt": "" for i in range(300)})
+    write(root, {f"f{i}.txt": "word " * 300 + "\n" + "x\n" * 300 for i in range(300)})
+    repository = find_repository(root)
+    rules = IgnoreRules(root, lambda: tracked_paths(repository))
+    difference = read_difference(root, Comparison())
+    place: Place | None = Place()
+    n_pages = 0
+    while place is not None and n_pages < 30:
+        files, place = page_of(root, rules, difference, place, PageSize(8_000))
+        n_pages += 1
+        assert sum(len(_text(line)) for file in files for hunk in file.hunks for line in hunk.lines) <= 8_000
+
+
+def _text(line: DiffLine) -> str:
+    return line.content
+
+
+def test_a_mode_change_alone_and_an_empty_new_file_are_listed(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "r", {"run.sh": "x\n"})
+    (root / "run.sh").chmod(0o755)
+    write(root, {"empty": ""})
+    git(root, "add", "-A")
+    files = all_pages(root, read_difference(root, Comparison(staged=True)), PageSize())
+    assert [(f.path, f.status, f.old_mode, f.new_mode, f.hunks) for f in files] == [
+        ("empty", "added", None, "100644", []),
+        ("run.sh", "modified", "100644", "100755", []),
+    ]
