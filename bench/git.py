@@ -3,7 +3,8 @@
     python bench/git.py --repo DIRECTORY [--file PATH] [--rounds N]
 
 Each tool runs in this process, through the door, in a workspace that is open. Ratios are of the medians and of the
-95th percentiles. The repository is cloned first, so that the given one stays as it is.
+95th percentiles. The repository is cloned first, so that the given one stays as it is. A file history says what the
+file was called and what became of it in each commit, as `git log --name-status` does.
 """
 
 import argparse
@@ -110,7 +111,9 @@ def measure_all(root: Path, path: str, rounds: int) -> None:
             for title, follow, option in (("", False, []), (", renames followed", True, ["--follow"])):
                 wanted = {"path": path, "limit": count, "follow": follow}
                 measure(door, f"file history of {count}{title} (goal <= 1.3)", ("git_history", wanted),
-                        ["log", *option, f"-{count}", "--", path], few)  # fmt: skip
+                        ["log", *option, "--name-status", f"-{count}", "--", path], few)  # fmt: skip
+        measure(door, "file history of 20 against a log without paths", ("git_history", {"path": path, "limit": 20}),
+                ["log", "--follow", "-20", "--", path], rounds)  # fmt: skip
         counted = {"path": path, "limit": 20, "stats": True}
         measure(door, "file history of 20 with counts", ("git_history", counted),
                 ["log", "--follow", "--stat", "-20", "--", path], few)  # fmt: skip

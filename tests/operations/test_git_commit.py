@@ -232,3 +232,8 @@ def test_conflicts_are_not_committed(workspace: Workspace, repo: Path) -> None:
     assert result["success"] is False
     check_refused(workspace, "git_commit", {"message": "x"}, "GIT_CONFLICTS")
     check_refused(workspace, "git_commit", {"message": "x", "paths": ["docs"]}, "GIT_OPERATION_IN_PROGRESS")
+
+
+def test_everything_that_is_tracked_can_be_committed_by_naming_the_root(workspace: Workspace, repo: Path) -> None:
+    write(repo, {"src/app.py": "changed = 1\n"})
+    check_same_as_by_hand(workspace, "git_commit", {"message": "all", "paths": ["."]}, by_git("commit", "-qam", "all"))

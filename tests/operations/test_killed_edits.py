@@ -19,7 +19,7 @@ from support.doors import call, result_of
 from support.repositories import make_repository
 
 N_FILES = 8
-N_KILLS = 6 * int(os.environ.get("CODEPLANE_SOAK", "1"))
+N_KILLS = 2 * int(os.environ.get("CODEPLANE_SOAK", "1"))
 
 _CHILD = """
 import sys

@@ -656,3 +656,30 @@ def test_the_first_commit_of_a_repository_with_long_object_names_can_be_made_and
     git(root, "config", "user.email", "test@example.invalid")
     write(root, {"a": "1\n"})
     check_undone_and_done_again(root, "git_stage_and_commit", {"paths": ["a"], "message": "first"})
+
+
+def test_an_undo_that_is_killed_while_git_holds_its_lock_is_completed_by_the_next_call(tree: Path) -> None:
+    with open_test_workspace(tree, ids=RandomIds()) as workspace:
+        door = door_with(workspace, TOY_GIT)
+        before = whole_state(tree)
+        delta = result_of(call(door, "toy_git", {"commands": [["reset", "--hard", "HEAD~1"]]}))["delta"]
+        lock = tree / ".git" / "index.lock"
+
+        def die(_repository: object, _state: object) -> None:
+            lock.write_bytes(b"")
+            raise KeyboardInterrupt
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("codeplane.workspace.taking_back.write_state", die)
+            # As after a kill: the files are in place, nothing else is, and nobody has taken anything back.
+            patch.setattr("codeplane.edit.editor.Editor._take_back", lambda *_: ())
+            with pytest.raises(KeyboardInterrupt):
+                call(door, "undo", {"operation": delta["mutation_id"]})
+        assert whole_state(tree)["refs"] != before["refs"]
+        owner = workspace.ownership.owner
+        assert [one.owner for one in workspace.chain.open_calls()] == [owner]
+    with open_test_workspace(tree, ids=RandomIds()) as workspace:
+        door = door_with(workspace, TOY_GIT)
+        assert recover_interrupted(workspace, door.operations) == 1
+        assert workspace.chain.open_calls() == ()
+    assert whole_state(tree) == before

@@ -17,6 +17,8 @@ _MAX_KEY_BLOCK = 65_536
 def redact(text: str, *, home: Path | str | None = None) -> str:
     """Return the text with each secret replaced by `[redacted:<kind>]`, and `home`, when given, by `~`."""
     haystack = _Haystack.of(text)
+    if not any(anchor in haystack.lowered for anchor in _ANCHORS):
+        return _without_home(text, home)
     spans = _merged(sorted(span for find in _FINDERS for span in find(haystack)))
     pieces: list[str] = []
     position = 0
@@ -377,6 +379,22 @@ _FINDERS: tuple[Callable[[_Haystack], Iterator[_Span]], ...] = (
     _find_url_passwords,
     _find_authorization,
     _find_assignments,
+)
+
+
+# Where none of these stands nothing can be found; nearly every text ends here. `curl` stands for its option `-u`.
+_ANCHORS = tuple(
+    dict.fromkeys(
+        (
+            *(shape.anchor.lower() for shape in _SHAPES),
+            *(name.anchor for name in _NAMES),
+            "-----begin ",
+            "://",
+            "authorization",
+            "bearer",
+            "curl",
+        )
+    )
 )
 
 

@@ -75,7 +75,9 @@ def commit(root: Path, wanted: WantedCommit, conditions: Conditions) -> CommitId
         if not _knows_committer(root):
             environment |= {"GIT_COMMITTER_NAME": wanted.author.name, "GIT_COMMITTER_EMAIL": wanted.author.email}
     if wanted.paths:
-        options.extend(("--only", *pathspecs(wanted.paths)))
+        # Git wants to be told even when everything is meant.
+        specs = pathspecs(wanted.paths)
+        options.extend(("--only", *specs, *([":/"] if len(specs) == 1 else [])))
     settled = replace(
         conditions,
         stdin=wanted.message.encode() if wanted.message is not None else None,

@@ -7,7 +7,16 @@ from typing import Final
 
 from codeplane.git.commands import Conditions, ask_git, must_change
 
-EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+# The tree without entries, by the length of an object's name.
+_EMPTY_TREES: Final = {
+    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
+
+
+def empty_tree_beside(oid: str | None) -> str:
+    """Return the name of the empty tree in a repository whose objects have names like this one."""
+    return _EMPTY_TREES[len(oid) if oid is not None and len(oid) in _EMPTY_TREES else 40]
 
 
 def read_blobs(root: Path, oids: Iterable[str], largest: int) -> dict[str, bytes]:

@@ -15,10 +15,6 @@ from codeplane.git.commands import ask_git, decode
 from codeplane.git.pathspecs import pathspecs
 from codeplane.git.status import CHANGES
 
-EMPTY_TREES: Final = {
-    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
-}
 SUBMODULE_MODE: Final = "160000"
 ABSENT_MODE: Final = "000000"
 # A person's configuration may change how differences look; these say how they look here.
@@ -153,11 +149,6 @@ def _counted(change: RawChange, pieces: list[bytes]) -> RawChange:
         elif b"\nBinary files " in piece:
             return change
     return replace(change, insertions=insertions, deletions=deletions)
-
-
-def empty_tree_for(oid: str) -> str:
-    """Return the id of the tree without files, in the repository's kind of ids."""
-    return EMPTY_TREES[len(oid)]
 
 
 def next_hunk(patch: bytes, at: int) -> int | None:

@@ -12,7 +12,6 @@ from codeplane.git.commands import Conditions, ask_git
 from codeplane.git.committing import COMMIT_SECONDS, WantedCommit, commit
 from codeplane.git.complaints import git_error
 from codeplane.git.conflicts import unmerged_paths
-from codeplane.git.contents import EMPTY_TREE
 from codeplane.git.hooks import HookedResult, change_with_hooks, check_hooked, own_words
 from codeplane.git.progress import progress_of
 from codeplane.git.repository import Repository, run_git
@@ -160,7 +159,7 @@ def merged_names(root: Path, head: str, commits: tuple[str, ...]) -> tuple[str, 
     found: dict[str, None] = {}
     for one in commits:
         base = run_git(root, "merge-base", head, one).stdout_text.split()
-        found.update(dict.fromkeys(names_between(root, base[0] if base else EMPTY_TREE, one)))
+        found.update(dict.fromkeys(names_between(root, base[0] if base else None, one)))
     return tuple(found)
 
 

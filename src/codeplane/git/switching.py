@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from codeplane.core.paths import RepoPath
 from codeplane.git.commands import Conditions, ask_git, must_change
-from codeplane.git.contents import EMPTY_TREE
+from codeplane.git.contents import empty_tree_beside
 from codeplane.git.hooks import HookedResult, change_with_hooks, check_hooked
 from codeplane.git.pathspecs import pathspecs
 from codeplane.git.repository import run_git
@@ -109,7 +109,8 @@ def is_valid_branch(root: Path, name: str) -> bool:
 
 def names_between(root: Path, old: str | None, new: str | None) -> tuple[str, ...]:
     """Return the paths that differ between two commits or trees; None stands for nothing at all."""
-    arguments = ("diff-tree", "-r", "--name-only", "--no-renames", "-z", old or EMPTY_TREE, new or EMPTY_TREE)
+    sides = (old or empty_tree_beside(new), new or empty_tree_beside(old))
+    arguments = ("diff-tree", "-r", "--name-only", "--no-renames", "-z", *sides)
     return _split(ask_git(root, *arguments))
 
 

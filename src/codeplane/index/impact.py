@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.reader import FactReader
+from codeplane.index.index_store import IndexedFile
 from codeplane.index.repository_map import is_test_file
 from codeplane.index.symbol_names import qualifier
 from codeplane.languages.catalog import load_language
@@ -70,13 +71,18 @@ def path_to_module(reader: FactReader, path: str) -> str | None:
     return qualifier(file.modules, "") or None if file is not None else None
 
 
-def affected_tests(reader: FactReader, changed_files: Iterable[str]) -> AffectedTests:
-    """Return the test files that import, or by their names use, what changed."""
+def affected_tests(
+    reader: FactReader, changed_files: Iterable[str], files: Iterable[IndexedFile] | None = None
+) -> AffectedTests:
+    """Return the test files that import, or by their names use, what changed.
+
+    `files` are those of the reader's epoch, where they are at hand.
+    """
     changed = sorted(set(changed_files))
     modules = {path: path_to_module(reader, path) for path in changed}
     unresolved = tuple(path for path, module in modules.items() if module is None)
     names = {module for module in modules.values() if module is not None}
-    tests = _test_files(reader)
+    tests = _test_files(reader) if files is None else _tests_among(files)
     found: dict[str, MatchedTest] = {}
     _add_links(reader, found, [path for path in changed if modules[path] is not None], tests)
     _add_imports(reader, found, names, tests)
@@ -192,6 +198,14 @@ def _test_files(reader: FactReader) -> _TestFiles:
     return {row[0]: _TestFile(*row[1:]) for row in rows if is_test_file(row[0])}
 
 
+def _tests_among(files: Iterable[IndexedFile]) -> _TestFiles:
+    return {
+        one.path: _TestFile(one.file_id, one.facts_id, one.dialect)
+        for one in files
+        if one.facts_id is not None and is_test_file(one.path)
+    }
+
+
 def _files_used_by(reader: FactReader, tests: _TestFiles) -> set[int]:
     used: set[int] = set()
     for chunk in _chunks([one.file_id for one in tests.values()]):
@@ -204,11 +218,9 @@ def _files_used_by(reader: FactReader, tests: _TestFiles) -> set[int]:
 def _computed_imports(reader: FactReader, tests: _TestFiles) -> tuple[str, ...]:
     """Return the tests that import by a name the syntax does not show."""
     known = {dialect for dialect in {one.dialect for one in tests.values()} if load_language(dialect) is not None}
-    return tuple(
-        path
-        for path, one in sorted(tests.items())
-        if one.dialect in known and reader.flag("computed imports", one.facts_id, _computes)
-    )
+    linked = {path: one.facts_id for path, one in tests.items() if one.dialect in known}
+    computing = reader.flagged("computed imports", linked.values(), _computes)
+    return tuple(sorted(path for path, facts_id in linked.items() if facts_id in computing))
 
 
 def _computes(outline: Outline) -> bool:

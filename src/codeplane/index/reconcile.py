@@ -117,6 +117,9 @@ class IndexState:
         return self.epoch, self.pack.path.name
 
 
+_COLLECT_AFTER = (50_000, 20, 50)
+
+
 class Reconciler:
     """Keeps one working tree's index current.
 
@@ -255,6 +258,8 @@ class Reconciler:
         if before is None and self.state is not None and len(self.state.stamps) >= _MANY_FILES:
             # What was made lives as long as the process; looking through it for garbage takes longer than answers do.
             gc.freeze()
+            # Every sweep makes a tuple for every file; looking for cycles after each 700 of them finds nothing.
+            gc.set_threshold(*_COLLECT_AFTER)
         return replace(
             report,
             n_files=len(found.files),

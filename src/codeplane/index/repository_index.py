@@ -2,7 +2,7 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from codeplane.index.discovery import LeftOut, count_left_out
 from codeplane.index.facts.reader import FactCache, FactReader, reading
 from codeplane.index.freshness import Freshness, are_fresh, freshness_of
 from codeplane.index.ignore_rules import IgnoreRules
+from codeplane.index.impact import AffectedTests, affected_tests
 from codeplane.index.index_store import IndexStore
 from codeplane.index.lexical_index import MAX_LIMIT
 from codeplane.index.reconcile import IndexState, Reconciler, ReconcileReport
@@ -146,6 +147,13 @@ class RepositoryIndex:
         """Give a reader of the facts of one epoch."""
         with reading(self.store, self._facts) as reader:
             yield reader
+
+    def affected_tests(self, changed_files: Iterable[str]) -> AffectedTests:
+        """Return the test files that changes may affect (§11.9)."""
+        with self.facts() as reader:
+            state = self._reconciler.state
+            is_same = state is not None and state.epoch == reader.epoch
+            return affected_tests(reader, changed_files, state.files.values() if state and is_same else None)
 
     def lexical_search(
         self, query: str, limit: int, unit_id: int | None = None, language: str | None = None

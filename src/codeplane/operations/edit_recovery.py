@@ -2,6 +2,7 @@
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import printable_name
+from codeplane.git.stale_locks import remove_stale_locks
 from codeplane.ledger.chain import LedgerRow
 from codeplane.operations.operation import Recovered
 from codeplane.workspace.taking_back import complete_git_part
@@ -15,7 +16,9 @@ def recover_edit(workspace: Workspace, begun: LedgerRow) -> Recovered:
         error = CodePlaneError("CALL_INTERRUPTED")
         return Recovered("failed", {"error": error.code, "message": error.message})
     found = workspace.editor.records.find(begun.call_id or "")
-    if found is not None:
+    if found is not None and found[0].git is not None:
+        # A git that died with its process may have left the lock that this needs.
+        remove_stale_locks(workspace.repository, begun.ts_ms * 1_000_000)
         complete_git_part(workspace.repository, found[0])
     after = {
         printable_name(change.path.text): change.after.sha256 if change.after is not None else None

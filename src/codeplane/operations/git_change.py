@@ -10,12 +10,12 @@ from pydantic import Field
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_bytes
 from codeplane.core.printable import printable_name
-from codeplane.git.contents import EMPTY_TREE, changed_lines_of_blobs, changed_lines_of_trees, read_blobs
+from codeplane.git.contents import changed_lines_of_blobs, changed_lines_of_trees, empty_tree_beside, read_blobs
 from codeplane.git.progress import progress_of
 from codeplane.git.stale_locks import remove_stale_locks
 from codeplane.git.state import plain_entry
 from codeplane.index.facts.encoded import MAX_SOURCE_BYTES
-from codeplane.index.impact import HIGH, affected_tests
+from codeplane.index.impact import HIGH
 from codeplane.ledger.chain import LedgerRow
 from codeplane.ledger.fingerprints import FileChange
 from codeplane.operations.edited_symbols import changed_symbols
@@ -33,7 +33,6 @@ _SHOWN_SYMBOLS = 10
 _SHOWN_TESTS = 5
 _MOST_COMPARED = 1_000_000
 # In repositories whose objects are named by SHA-256.
-_LONG_EMPTY_TREE = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
 
 Place = Literal["head", "index", "working_tree"]
 
@@ -222,7 +221,9 @@ def _changed_files(workspace: Workspace, outcome: GitOutcome) -> list[_File]:
     root = workspace.root
     old_commit, new_commit = outcome.commits
     in_head = (
-        changed_lines_of_trees(root, old_commit or _empty_tree(new_commit), new_commit or _empty_tree(old_commit))
+        changed_lines_of_trees(
+            root, old_commit or empty_tree_beside(new_commit), new_commit or empty_tree_beside(old_commit)
+        )
         if old_commit != new_commit
         else {}
     )
@@ -258,11 +259,6 @@ def _changed_files(workspace: Workspace, outcome: GitOutcome) -> list[_File]:
                 added, removed = _counted(before, after)
         found.append(_File(path, places, old, new, before, after, added, removed))
     return found
-
-
-def _empty_tree(other: str | None) -> str:
-    """Return the name of the empty tree, in the format of another object's name."""
-    return _LONG_EMPTY_TREE if other is not None and len(other) == len(_LONG_EMPTY_TREE) else EMPTY_TREE
 
 
 def _oid(entries: tuple[tuple[str, str, int], ...]) -> str | None:
@@ -307,8 +303,7 @@ def _symbols(workspace: Workspace, files: Sequence[_File]) -> tuple[dict[str, li
 def _tests(workspace: Workspace, paths: Sequence[str]) -> tuple[list[AffectedTestFile], str | None]:
     if not paths or workspace.index_epoch() is None:
         return [], None
-    with workspace.index.facts() as reader:
-        found = affected_tests(reader, paths)
+    found = workspace.index.affected_tests(paths)
     matches = sorted(found.matches, key=lambda one: (one.confidence != HIGH, one.path))
     return [AffectedTestFile(path=one.path, confidence=one.confidence) for one in matches[:_MOST_TESTS]], (
         found.confidence if len(matches) <= _MOST_TESTS else "partial"

@@ -9,7 +9,8 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.git.blame import BlamedLines, read_blame
-from codeplane.git.differences import Comparison, Difference, empty_tree_for, read_difference
+from codeplane.git.contents import empty_tree_beside
+from codeplane.git.differences import Comparison, Difference, read_difference
 from codeplane.git.history import Commit, read_commit
 from codeplane.git.inspection import (
     NamedObject,
@@ -177,7 +178,7 @@ def _show_commit(
 ) -> GitInspectResult:
     repository = context.workspace.repository
     commit = read_commit(repository, state["ref"])
-    base = commit.parents[0] if commit.parents else empty_tree_for(commit.oid)
+    base = commit.parents[0] if commit.parents else empty_tree_beside(commit.oid)
     comparison = Comparison(base, commit.oid, paths=(path,) if path is not None else ())
     difference = read_difference(repository.root, comparison)
     files, pagination = _files_of(context, request, state, difference)

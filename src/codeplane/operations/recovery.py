@@ -57,6 +57,9 @@ def _outcome(workspace: Workspace, operation: AnyOperation | None, begun: Ledger
         try:
             return recover(workspace, begun)
         except (CodePlaneError, OSError) as error:
+            if isinstance(error, CodePlaneError) and error.code == "GIT_LOCKED":
+                # Half of it may be done; whoever calls next tries again.
+                raise
             _log.warning("recovery failed; the files are asked", extra=fields(call=begun.call_id, reason=str(error)))
     return outcome_from_files(workspace.root, begun.body)
 

@@ -232,6 +232,9 @@ def _result(plan: TakingBack, undone: tuple[str, ...], mutation_id: str | None) 
             action = "merged"
         sha256 = change.after.sha256 if change.after is not None else None
         files.append(UndoneFile(path=printable_name(change.path.text), action=action, file_sha256=sha256))
+    loose = plan.git.after.loose if plan.git is not None and plan.git.after is not None else {}
+    for path, kept in sorted(loose.items()):
+        files.append(UndoneFile(path=printable_name(path), action="recreated" if kept is not None else "removed"))
     verb = "taken back" if mutation_id is not None else "would be taken back"
     n_operations = f"{len(undone)} operation{'s' * (len(undone) != 1)}"
     summary = f"{n_operations} {verb}: {len(files)} file{'s' * (len(files) != 1)}"

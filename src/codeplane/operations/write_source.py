@@ -14,7 +14,7 @@ from codeplane.edit.images import FileImage
 from codeplane.edit.planning import AppliedSpan, PlannedText, SpanEdit, plan_update, plan_whole
 from codeplane.edit.records import Change
 from codeplane.edit.texts import read_text
-from codeplane.index.impact import HIGH, affected_tests
+from codeplane.index.impact import HIGH
 from codeplane.languages.catalog import dialect_of
 from codeplane.ledger.chain import LedgerRow, RowFilter
 from codeplane.ledger.effects import EffectClass, Effects
@@ -454,8 +454,7 @@ def _result(
     tests: list[AffectedTest] = []
     confidence = None
     if is_indexed:
-        with workspace.index.facts() as reader:
-            found = affected_tests(reader, [one.where.real.text for one in plans])
+        found = workspace.index.affected_tests(one.where.real.text for one in plans)
         # The surest first: those that only import a package around the change come last.
         matches = sorted(found.matches, key=lambda one: (one.confidence != HIGH, one.path))
         tests = [AffectedTest(path=one.path, confidence=one.confidence) for one in matches[:_MAX_TESTS]]

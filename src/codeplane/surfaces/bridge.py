@@ -108,6 +108,28 @@ def _connect(root: str) -> "_socket.socket | None":
     return connection
 
 
+class _Lines:
+    """Cuts a stream into lines; what follows the last line end waits, and is looked at once, however long it gets."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def add(self, data: bytes) -> list[bytes]:
+        """Return the lines that these bytes end."""
+        *ended, rest = data.split(b"\n")
+        if ended:
+            ended[0] = b"".join((*self._parts, ended[0]))
+            self._parts = []
+        if rest:
+            self._parts.append(rest)
+        return ended
+
+    @property
+    def rest(self) -> bytes:
+        """Return what no line end has followed yet."""
+        return b"".join(self._parts)
+
+
 class _Bridge:
     """Moves lines between the client and whichever server there is.
 
@@ -122,8 +144,8 @@ class _Bridge:
         self._embedded: object = None
         self._failure: object = None
         self._name = os.urandom(16).hex()
-        self._partial_in = b""
-        self._partial_out = b""
+        self._lines_in = _Lines()
+        self._lines_out = _Lines()
         self._history: list[bytes] = []
         self._answers: list[bytes] = []
         self._history_size = 0
@@ -169,9 +191,7 @@ class _Bridge:
         if not data:
             return False
         self._send(data)
-        lines = (self._partial_in + data).split(b"\n")
-        self._partial_in = lines.pop()
-        self._remember(self._history, lines)
+        self._remember(self._history, self._lines_in.add(data))
         return True
 
     def _from_server(self) -> bool:
@@ -181,8 +201,7 @@ class _Bridge:
             data = b""
         if not data:
             return False
-        lines = (self._partial_out + data).split(b"\n")
-        self._partial_out = lines.pop()
+        lines = self._lines_out.add(data)
         if self._swallow:
             lines = [line for line in lines if not self._is_swallowed(line)]
         if lines:
@@ -243,7 +262,7 @@ class _Bridge:
 
         if self._server is not None:
             self._server.close()
-        self._partial_out = b""
+        self._lines_out = _Lines()
         handshake, waiting = self._outstanding()
         self._server = self._start_or_wait()
         if self._server is None:
@@ -268,7 +287,7 @@ class _Bridge:
             elif line not in handshake:
                 self._history.append(line)
                 self._send(line + b"\n")
-        self._send(self._partial_in)
+        self._send(self._lines_in.rest)
 
     def _start_or_wait(self) -> "_socket.socket | None":
         """Return a connection to the server that this process starts, or that another one is starting."""
@@ -317,14 +336,12 @@ class _Bridge:
         if self._failure is not None:
             document = self._failure.as_dict()  # type: ignore[attr-defined]
         sys.stderr.write(f"cpl mcp: {document['message']}\n{document.get('required_action', '')}\n")
-        pending = b""
+        pending = _Lines()
         data = b" "
         while data:
             data = os.read(0, _CHUNK)
             # The last line may come without its end.
-            lines = (pending + (data or b"\n")).split(b"\n")
-            pending = lines.pop()
-            for line in lines:
+            for line in pending.add(data or b"\n"):
                 request = _parsed(json, line)
                 if "id" in request and "method" in request:
                     error = {"code": -32000, "message": document["message"], "data": document}
@@ -334,7 +351,7 @@ class _Bridge:
     def _drain(self) -> int:
         """The client has said all it wants to say: pass on what is still answered, then end."""
         if self._server is not None:
-            if self._partial_in:
+            if self._lines_in.rest:
                 self._send(b"\n")
             try:
                 self._server.shutdown(_socket.SHUT_WR)

@@ -4,7 +4,7 @@ import sqlite3
 import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
@@ -39,7 +39,7 @@ class FactCache:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, int], object] = OrderedDict()
-        self._flags: dict[tuple[str, str, int], bool] = {}
+        self._flags: dict[str, dict[int, bool]] = {}
 
     def get(self, kind: str, number: int, make: Callable[[], _T]) -> _T:
         """Return a kept value or make it."""
@@ -55,13 +55,11 @@ class FactCache:
                 self._kept.popitem(last=False)
         return value
 
-    def flag(self, key: tuple[str, str, int], make: Callable[[], bool]) -> bool:
-        """Return a kept answer or find it out; these are small, so that many are kept."""
-        known = self._flags.get(key)
-        if known is None:
-            if len(self._flags) >= _KEPT_FLAGS:
-                self._flags.clear()
-            known = self._flags[key] = make()
+    def flags(self, name: str) -> dict[int, bool]:
+        """Return the kept answers to one question, by facts; these are small, so that many are kept."""
+        known = self._flags.setdefault(name, {})
+        if len(known) >= _KEPT_FLAGS:
+            known.clear()
         return known
 
 
@@ -109,11 +107,17 @@ class FactReader:
             f"outline {self._generation}", facts_id, lambda: decode_outline(self._blob("outline", facts_id))
         )
 
-    def flag(self, name: str, facts_id: int, tell: Callable[[Outline], bool]) -> bool:
-        """Return what is true of an outline; kept, so that thousands are not decoded for each question."""
-        return self._cache.flag(
-            (name, self._generation, facts_id), lambda: tell(decode_outline(self._blob("outline", facts_id)))
-        )
+    def flagged(self, name: str, facts_ids: Iterable[int], tell: Callable[[Outline], bool]) -> set[int]:
+        """Return the facts of which something is true; kept, so that thousands are not decoded for each question."""
+        known = self._cache.flags(f"{name} {self._generation}")
+        found = set()
+        for facts_id in facts_ids:
+            is_true = known.get(facts_id)
+            if is_true is None:
+                is_true = known[facts_id] = tell(decode_outline(self._blob("outline", facts_id)))
+            if is_true:
+                found.add(facts_id)
+        return found
 
     def columns(self, facts_id: int) -> Columns:
         """Return the columns of some facts."""

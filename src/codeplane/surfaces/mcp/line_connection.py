@@ -120,10 +120,13 @@ class _LineConnection:
         buffer = bytearray()
         is_dropping = False
         while chunk := await self._read():
+            # What was looked at before holds no line end.
+            start = len(buffer)
             buffer += chunk
-            while (end := buffer.find(b"\n")) >= 0:
+            while (end := buffer.find(b"\n", start)) >= 0:
                 line = bytes(buffer[:end])
                 del buffer[: end + 1]
+                start = 0
                 yield _TOO_LONG if is_dropping else line
                 is_dropping = False
             if len(buffer) > MAX_LINE_BYTES:
