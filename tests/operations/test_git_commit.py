@@ -129,6 +129,7 @@ def test_hooks_are_left_out_when_asked(workspace: Workspace, repo: Path) -> None
     write(repo, {"a.txt": "a\n"})
     git(repo, "add", "a.txt")
     result_of(call(git_door(workspace), "git_commit", {"message": "quick", "pre_commit": False}))
+    assert git(repo, "log", "-1", "--format=%s").strip() == "quick"
 
 
 def test_what_a_refusing_hook_changed_is_taken_back_and_named(workspace: Workspace, repo: Path) -> None:

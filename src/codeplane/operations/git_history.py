@@ -21,8 +21,8 @@ from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.commits import CommitEntry, entry_of, render_commit
 from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.history_access import path_unknown
-from codeplane.operations.line_ranges import LineRange
-from codeplane.operations.models import PATH_ALIASES, Pagination, PathText, Request, Result, split_range
+from codeplane.operations.line_ranges import LineRange, lines_in_path
+from codeplane.operations.models import PATH_ALIASES, Pagination, PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
 
@@ -50,13 +50,7 @@ class GitHistoryRequest(Request):
     @model_validator(mode="before")
     @classmethod
     def _lines_in_path(cls, data: Any, info: ValidationInfo) -> Any:
-        """Accept `a.py:10-20` for path and lines."""
-        if not isinstance(data, dict) or not isinstance(data.get("path"), str) or "line_range" in data:
-            return data
-        found = split_range(data["path"], info)
-        if found is None:
-            return data
-        return {**data, "path": found["path"], "line_range": [found["start_line"], found["end_line"]]}
+        return lines_in_path(data, info)
 
     @model_validator(mode="after")
     def _lines_of_a_file(self) -> "GitHistoryRequest":

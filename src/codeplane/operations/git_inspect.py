@@ -40,8 +40,8 @@ from codeplane.operations.inspection_answers import (
     TreeListing,
     render_inspection,
 )
-from codeplane.operations.line_ranges import LineRange
-from codeplane.operations.models import PATH_ALIASES, Pagination, PathText, Request, split_range
+from codeplane.operations.line_ranges import LineRange, lines_in_path
+from codeplane.operations.models import PATH_ALIASES, Pagination, PathText, Request
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.operations.patches import (
     LARGE_ROOM,
@@ -81,13 +81,7 @@ class GitInspectRequest(Request):
     @model_validator(mode="before")
     @classmethod
     def _lines_in_path(cls, data: Any, info: ValidationInfo) -> Any:
-        """Accept `a.py:10-20` for path and lines."""
-        if not isinstance(data, dict) or not isinstance(data.get("path"), str) or "line_range" in data:
-            return data
-        found = split_range(data["path"], info)
-        if found is None:
-            return data
-        return {**data, "path": found["path"], "line_range": [found["start_line"], found["end_line"]]}
+        return lines_in_path(data, info)
 
     @model_validator(mode="after")
     def _fits_the_action(self) -> "GitInspectRequest":

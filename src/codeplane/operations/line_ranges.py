@@ -3,7 +3,9 @@
 import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, ValidationInfo
+
+from codeplane.operations.models import split_range
 
 _TEXT = re.compile(r"\s*L?(\d{1,9})\s*(?:(?:-|,|:|\.\.|to)\s*L?(\d{1,9}))?\s*", re.IGNORECASE)
 _NAMES = (("start_line", "end_line"), ("start", "end"), ("first", "last"), ("from", "to"))
@@ -38,3 +40,13 @@ def _in_order(value: tuple[int, int]) -> tuple[int, int]:
 
 
 LineRange = Annotated[tuple[int, int], BeforeValidator(_understood), AfterValidator(_in_order)]
+
+
+def lines_in_path(data: Any, info: ValidationInfo) -> Any:
+    """Accept `a.py:10-20` where a request takes `path` and `line_range`."""
+    if not isinstance(data, dict) or not isinstance(data.get("path"), str) or "line_range" in data:
+        return data
+    found = split_range(data["path"], info)
+    if found is None:
+        return data
+    return {**data, "path": found["path"], "line_range": [found["start_line"], found["end_line"]]}
