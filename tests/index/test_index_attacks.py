@@ -696,48 +696,19 @@ def test_a_directory_that_became_a_link_since_it_was_listed_is_not_entered(
     assert "q/one.py" not in indexed.index.state().files
 
 
-class _VanishingEntry:
-    """An entry of a directory whose file is removed before anybody looks at it."""
-
-    def __init__(self, entry: "os.DirEntry[str]", gone: str) -> None:
-        self._entry = entry
-        self._gone = gone
-        self.name = entry.name
-        self.path = entry.path
-
-    def is_dir(self, *, follow_symlinks: bool) -> bool:
-        return self._entry.is_dir(follow_symlinks=follow_symlinks)
-
-    def stat(self, *, follow_symlinks: bool) -> os.stat_result:
-        if self.name == self._gone:
-            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
-        return self._entry.stat(follow_symlinks=follow_symlinks)
-
-
-class _VanishingListing:
-    def __init__(self, entries: Any, gone: str) -> None:
-        with entries:
-            self._entries = [_VanishingEntry(entry, gone) for entry in entries]
-
-    def __enter__(self) -> Iterator[_VanishingEntry]:
-        return iter(self._entries)
-
-    def __exit__(self, *_error: object) -> None:
-        pass
-
-
 def test_a_file_that_vanishes_while_it_is_listed_takes_no_other_with_it(
     indexed: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(indexed.root, {f"many/f{number}.py": "needle = 1\n" for number in range(20)})
     assert len(lines(indexed, "needle")) == 20
-    real = os.scandir
+    real = os.lstat
 
-    def scandir(location: Any) -> Any:
-        entries = real(location)
-        return _VanishingListing(entries, "f7.py") if str(location).endswith("many") else entries
+    def lstat(location: str) -> os.stat_result:
+        if str(location).endswith("many/f7.py"):
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+        return real(location)
 
-    monkeypatch.setattr(os, "scandir", scandir)
+    monkeypatch.setattr(os, "lstat", lstat)
     assert len(lines(indexed, "needle")) == 19
     assert "many" not in left_out(indexed)
 

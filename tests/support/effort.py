@@ -15,3 +15,8 @@ def examples(count: int) -> settings:
         derandomize=_FACTOR == 1,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
+
+
+def repeated(count: int) -> int:
+    """Return how many seeds a test tries that draws its examples itself."""
+    return count * _FACTOR

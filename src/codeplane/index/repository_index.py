@@ -18,9 +18,9 @@ from codeplane.index.index_store import IndexStore
 from codeplane.index.lexical_index import MAX_LIMIT
 from codeplane.index.reconcile import IndexState, Reconciler, ReconcileReport
 from codeplane.index.seeding import seed_index
-from codeplane.index.sweep import Sweeper
+from codeplane.index.sweep import Sweeper, directories_tell
 from codeplane.languages.catalog import is_text_only
-from codeplane.languages.facts import FileFacts
+from codeplane.languages.facts import Definition, FileFacts
 
 if TYPE_CHECKING:
     from codeplane.index.update import Progress
@@ -78,7 +78,9 @@ class RepositoryIndex:
     def __init__(self, root: Path, directory: Path, around: Surroundings) -> None:
         self.was_seeded = around.seed is not None and seed_index(around.seed, directory)
         self.store = IndexStore(directory, around.last_epoch)
-        sweeper = Sweeper(root, around.rules, around.tracking_stamps)
+        sweeper = Sweeper(
+            root, around.rules, around.tracking_stamps, around.now_ns, keeps_listings=directories_tell(directory)
+        )
         self._root = root
         self._reconciler = Reconciler(root, self.store, sweeper, around.now_ns, around.holds_tracked)
         self._states: OrderedDict[int, IndexState] = OrderedDict()
@@ -125,6 +127,15 @@ class RepositoryIndex:
     def offer(self, dialect: str, source: bytes, facts: FileFacts) -> None:
         """Give facts that were just extracted from a text to the next update, which need not extract them again."""
         self._reconciler.offered[dialect, source] = facts
+
+    def known_definitions(self, path: str, source: bytes) -> list[Definition] | None:
+        """Return the definitions of a file that holds these bytes; None when the published state knows others."""
+        with self.facts() as reader:
+            file = reader.file_at(path)
+            if file is None or file.facts_id is None or reader.text(file) != source:
+                return None
+            outline = reader.outline(file.facts_id)
+            return [outline.definition(number) for number in range(len(outline.definition_rows))]
 
     def state(self, epoch: int | None = None) -> IndexState:
         """Return the newest state, or that of an epoch that is still kept.

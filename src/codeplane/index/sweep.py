@@ -1,7 +1,8 @@
 """One pass over the working tree: which files are there, and which may have changed since they were last read.
 
-The floor is `os.scandir` with a `stat` for every file. Ignore rules cost more than that, so decisions about paths are
-kept as long as nothing that decides them has changed.
+Every file is asked for its stamp each time. What a directory holds is listed again only when the directory's own stamp
+differs, which it does whenever a name in it comes, goes or is replaced: half of a pass would be listing. Ignore rules
+cost more than both, so decisions about paths are kept as long as nothing that decides them has changed.
 """
 
 import os
@@ -19,9 +20,12 @@ from codeplane.index.ignore_rules import IGNORE_FILE, IgnoreRules
 
 # File systems keep times in steps; a file written within this distance of its reading may have changed unseen.
 RACY_NS = 1_000_000_000
+# Directories are trusted later than files: some file systems keep the times of directories in steps of two seconds.
+_RACY_LISTING_NS: Final = 3_000_000_000
 _KIND_OF_FILE: Final = 0o170000
 _REGULAR: Final = stat.S_IFREG
 _LINK: Final = stat.S_IFLNK
+_DIRECTORY: Final = stat.S_IFDIR
 
 
 class FileStamp(NamedTuple):
@@ -48,18 +52,46 @@ class Sweep:
     left_out: list[LeftOut] = field(default_factory=list)
 
 
+_DirectoryStamp = tuple[int, int, int, int]
+
+
+class _Listing(NamedTuple):
+    """What one directory holds, as far as it is in.
+
+    `stamp` is the directory's own, taken before it was listed; None when it was too fresh to tell a later change.
+    Files come with their place on disk and the path they are indexed under, directories with their prefix and place.
+    """
+
+    stamp: _DirectoryStamp | None
+    files: list[tuple[str, str]]
+    directories: list[tuple[str, str]]
+    left_out: list[LeftOut]
+
+
 class Sweeper:
-    """Walks the tree and remembers decisions about paths.
+    """Walks the tree and remembers decisions about paths, and what directories hold.
 
     Invariant: a kept decision is used only while every `.cplignore` seen is as it was, and one that asked what git
     tracks only while `deciders()` (git's index) is as it was. Decisions map the name on disk to the path it is indexed
-    under, None for what is left out.
+    under, None for what is left out. A kept listing is used only while its directory has the same stamp and all
+    decisions in it hold; where directories do not tell (`keeps_listings`), each is listed every time.
     """
 
-    def __init__(self, root: Path, rules: Callable[[], IgnoreRules], deciders: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        rules: Callable[[], IgnoreRules],
+        deciders: Callable[[], object],
+        now_ns: Callable[[], int],
+        *,
+        keeps_listings: bool = True,
+    ) -> None:
         self._root = root
         self._make_rules = rules
         self._deciders = deciders
+        self._now_ns = now_ns
+        self._keeps_listings = keeps_listings
+        self._listings: dict[str, _Listing] = {}
         self._decided_by: object = None
         self._ignore_paths: set[str] = set()
         self._ignore_stamps: dict[str, FileStamp] = {}
@@ -123,70 +155,61 @@ class Sweeper:
 
     def _forget(self) -> None:
         self._decisions, self._out, self._ignore_paths, self._by_tracking = {}, {}, set(), set()
+        self._listings = {}
 
     def _forget_tracking(self) -> None:
         for name in self._by_tracking:
             self._decisions.pop(name, None)
             self._out.pop(name, None)
+            self._listings.pop(name[: name.rstrip("/").rfind("/") + 1], None)
         self._by_tracking = set()
 
     def _walk(self) -> Sweep:
         rules = self._make_rules()
         found = Sweep()
+        listings: dict[str, _Listing] = {}
         stack = [("", str(self._root))]
         while stack:
             prefix, location = stack.pop()
             try:
-                with os.scandir(location) as entries:
-                    self._take(entries, prefix, rules, found, stack)
+                status = os.lstat(location) if prefix else self._root.stat()
+                stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
+                listing = self._listings.get(prefix)
+                if listing is None or listing.stamp != stamp:
+                    listing = self._listed(prefix, location, stamp, rules)
+                found.left_out.extend(listing.left_out)
+                _take_stamps(listing.files, found)
             except (FileNotFoundError, NotADirectoryError):
                 # Removed or replaced since it was listed.
                 continue
             except OSError as error:
                 reason = f"unreadable: {error.strerror}"
                 found.left_out.append(LeftOut(printable_name(prefix[:-1]), reason, "file system", is_directory=True))
+                continue
+            listings[prefix] = listing
+            stack.extend(listing.directories)
+        self._listings = listings
         return found
 
-    def _take(
-        self,
-        entries: Iterable["os.DirEntry[str]"],
-        prefix: str,
-        rules: IgnoreRules,
-        found: Sweep,
-        stack: list[tuple[str, str]],
-    ) -> None:
-        # The innermost loop of every answer: one stat, one look-up and one tuple per file.
-        decided, files, new = self._decisions.get, found.files, tuple.__new__
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
+    def _listed(self, prefix: str, location: str, stamp: _DirectoryStamp, rules: IgnoreRules) -> _Listing:
+        # The stamp is older than the listing: what comes in between makes the next pass list again.
+        is_settled = self._keeps_listings and max(stamp[0], stamp[1]) < self._now_ns() - _RACY_LISTING_NS
+        listing = _Listing(stamp if is_settled else None, [], [], [])
+        with os.scandir(location) as entries:
+            for entry in entries:
+                is_directory = entry.is_dir(follow_symlinks=False)
                 # A directory and a file of the same name are decided apart, for one may become the other.
-                name = f"{prefix}{entry.name}/"
-                path = decided(name, "")
+                name = f"{prefix}{entry.name}/" if is_directory else prefix + entry.name
+                path = self._decisions.get(name, "")
                 if path == "":
-                    path = self._decisions[name] = self._decide(name, rules, is_directory=True)
+                    path = self._decisions[name] = self._decide(name, rules, is_directory=is_directory)
                 if path is None:
-                    found.left_out.append(self._out[name])
+                    listing.left_out.append(self._out[name])
+                elif is_directory:
+                    listing.directories.append((name, entry.path))
                 else:
-                    stack.append((name, entry.path))
-                continue
-            name = prefix + entry.name
-            path = decided(name, "")
-            if path == "":
-                path = self._decisions[name] = self._decide(name, rules, is_directory=False)
-            if path is None:
-                found.left_out.append(self._out[name])
-                continue
-            try:
-                status = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                # Removed since it was listed; the others are still there.
-                continue
-            kind = status.st_mode & _KIND_OF_FILE
-            if kind == _REGULAR:
-                # Naming the fields would take as long as the look-up.
-                files[path] = new(FileStamp, (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino))
-            elif kind != _LINK:
-                found.left_out.append(LeftOut(path, "not a regular file", "file system", is_directory=False))
+                    listing.files.append((entry.path, path))
+        return listing
 
     def _decide(self, name: str, rules: IgnoreRules, *, is_directory: bool) -> str | None:
         text = name.rstrip("/")
@@ -209,3 +232,37 @@ class Sweeper:
         if path.endswith(IGNORE_FILE):
             self._ignore_paths.add(path)
         return path
+
+
+def _take_stamps(files: list[tuple[str, str]], found: Sweep) -> None:
+    # The innermost loop of every answer: one stat and one tuple per file.
+    ask, stamps, new = os.lstat, found.files, tuple.__new__
+    for place, path in files:
+        try:
+            status = ask(place)
+        except FileNotFoundError:
+            # Removed since it was listed; the others are still there.
+            continue
+        kind = status.st_mode & _KIND_OF_FILE
+        if kind == _REGULAR:
+            # Naming the fields would take as long as the look-up.
+            stamps[path] = new(FileStamp, (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino))
+        elif kind not in {_LINK, _DIRECTORY}:
+            found.left_out.append(LeftOut(path, "not a regular file", "file system", is_directory=False))
+
+
+def directories_tell(directory: Path) -> bool:
+    """Tell whether the file system changes a directory's stamp when a name in it comes and goes.
+
+    All that are meant for working trees do; where one does not, a kept listing would hide new files.
+    """
+    probe = directory / f".listing-{os.getpid()}"
+    try:
+        os.utime(directory, ns=(0, 0))
+        probe.touch()
+        has_told = directory.stat().st_mtime_ns > 0
+        os.utime(directory, ns=(0, 0))
+        probe.unlink()
+    except OSError:
+        return False
+    return has_told and directory.stat().st_mtime_ns > 0

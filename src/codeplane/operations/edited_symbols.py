@@ -1,11 +1,11 @@
 """What an edit touched, told from the bytes before and after: symbols, and places that no longer parse."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from codeplane.index.facts.encoded import MAX_SOURCE_BYTES
 from codeplane.languages.catalog import dialect_of, load_language
-from codeplane.languages.facts import DefinitionKind, FileFacts
+from codeplane.languages.facts import Definition, DefinitionKind, FileFacts
 
 _WITHOUT_LOCALS = frozenset(DefinitionKind) - {DefinitionKind.PARAMETER}
 
@@ -25,32 +25,36 @@ def touched_by(
     after: bytes | None,
     old_lines: Sequence[tuple[int, int]],
     new_lines: Sequence[tuple[int, int]],
+    known: Callable[[str, bytes], list[Definition] | None] = lambda _path, _source: None,
 ) -> Touched:
     """Return what changed between two texts of a file; lines are those of the edits, before and after.
 
-    Where nothing was taken out the old text is looked at only for errors that it had already.
+    The old text is parsed only when `known` does not have its definitions, or for the errors that it had already.
     """
     language = load_language(dialect_of(path))
     if language is None or len(before or b"") + len(after or b"") > MAX_SOURCE_BYTES:
         return Touched()
     new = language.extract(after) if after is not None else None
-    is_old_needed = before is not None and bool(old_lines or (new is not None and new.n_errors))
-    old = language.extract(before) if before is not None and is_old_needed else None
+    old = None
+    definitions = known(path, before) if before is not None and old_lines else []
+    if before is not None and (definitions is None or (new is not None and new.n_errors)):
+        old = language.extract(before)
+        definitions = old.definitions
     names = dict.fromkeys(
         [
-            *(_named(old, before, old_lines) if old is not None and before is not None else ()),
-            *(_named(new, after, new_lines) if new is not None and after is not None else ()),
+            *(_named(definitions or [], before, old_lines) if before is not None else ()),
+            *(_named(new.definitions, after, new_lines) if new is not None and after is not None else ()),
         ]
     )
     errors: tuple[int, ...] = ()
     if new is not None and after is not None and new.n_errors > (old.n_errors if old is not None else 0):
-        known = (
+        old_texts = (
             {_line_text(before, start) for start in old.error_starts}
             if old is not None and before is not None
             else set()
         )
         lines = {
-            after.count(b"\n", 0, start) + 1 for start in new.error_starts if _line_text(after, start) not in known
+            after.count(b"\n", 0, start) + 1 for start in new.error_starts if _line_text(after, start) not in old_texts
         }
         errors = tuple(sorted(lines)) or tuple(sorted(after.count(b"\n", 0, one) + 1 for one in new.error_starts))[:1]
     return Touched(tuple(names), errors, new)
@@ -76,16 +80,16 @@ def _texts_of(facts: FileFacts, source: bytes) -> dict[str, list[bytes]]:
     return found
 
 
-def _named(facts: FileFacts, source: bytes, lines: Sequence[tuple[int, int]]) -> list[str]:
+def _named(definitions: Sequence[Definition], source: bytes, lines: Sequence[tuple[int, int]]) -> list[str]:
     """Return the innermost definitions that others can name around changed lines, and those inside of them."""
     starts = [0]
     for line in source.split(b"\n"):
         starts.append(starts[-1] + len(line) + 1)
-    outer = {0, *(one.body_scope for one in facts.definitions if one.kind in _HOLDERS)}
+    outer = {0, *(one.body_scope for one in definitions if one.kind in _HOLDERS)}
     found: dict[str, None] = {}
     for first, last in lines:
         begin, end = starts[min(first, len(starts)) - 1], starts[min(max(first, last), len(starts) - 1)]
-        visible = [one for one in facts.definitions if one.scope in outer and one.kind in _WITHOUT_LOCALS]
+        visible = [one for one in definitions if one.scope in outer and one.kind in _WITHOUT_LOCALS]
         inside = [one for one in visible if begin <= one.name_start < end]
         around = [one for one in visible if one.start <= begin and end <= one.end + 1 and one not in inside]
         if around:

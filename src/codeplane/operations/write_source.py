@@ -16,6 +16,7 @@ from codeplane.edit.records import Change
 from codeplane.edit.texts import read_text
 from codeplane.index.impact import HIGH
 from codeplane.languages.catalog import dialect_of
+from codeplane.languages.facts import Definition
 from codeplane.ledger.chain import LedgerRow, RowFilter
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.fingerprints import FileChange
@@ -227,7 +228,7 @@ def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceRes
     for attempt in range(_RETRIES):
         plans = [_planned(context, request, edits) for edits in _by_file(workspace, request)]
         check_not_ignored(workspace, [one.where.real for one in plans], allow_ignored=request.allow_ignored)
-        plans = [replace(one, touched=_touched(one)) for one in plans]
+        plans = [replace(one, touched=_touched(workspace, one)) for one in plans]
         if request.dry_run:
             return _result(context, plans, is_applied=False)
         context.check_cancelled()
@@ -425,7 +426,7 @@ def _writer(row: LedgerRow) -> dict[str, Any]:
     }
 
 
-def _touched(plan: _FilePlan) -> Touched:
+def _touched(workspace: Workspace, plan: _FilePlan) -> Touched:
     before, after = plan.change.before, plan.change.after
     if (before is not None and before.is_link) or (after is not None and after.is_link):
         return Touched()
@@ -442,7 +443,16 @@ def _touched(plan: _FilePlan) -> Touched:
         after.data if after is not None else None,
         old_lines,
         [span.new_lines for span in plan.text.spans],
+        lambda path, source: _known_definitions(workspace, path, source),
     )
+
+
+def _known_definitions(workspace: Workspace, path: str, source: bytes) -> list[Definition] | None:
+    try:
+        return workspace.index.known_definitions(path, source)
+    except CodePlaneError:
+        # A damaged index keeps nobody from editing; the update after the edit mends it and says so.
+        return None
 
 
 def _result(

@@ -1,0 +1,159 @@
+"""A pass that keeps what directories held finds what a pass that lists everything finds."""
+
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codeplane.git.repository import TrackedPaths
+from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules
+from codeplane.index.sweep import Sweeper, directories_tell
+from support.effort import repeated
+from support.repositories import write
+
+_AN_HOUR_NS = 3_600 * 10**9
+
+
+def _sweeper(root: Path, *, keeps_listings: bool, later_ns: int = _AN_HOUR_NS) -> Sweeper:
+    compiled = CompiledFiles(root)
+
+    def rules() -> IgnoreRules:
+        return IgnoreRules(root, lambda: TrackedPaths(frozenset(), frozenset()), compiled)
+
+    # Seen from an hour later every directory has been as it is for long.
+    return Sweeper(root, rules, lambda: 0, lambda: time.time_ns() + later_ns, keeps_listings=keeps_listings)
+
+
+def _next_tick(root: Path) -> None:
+    """Wait until the file system's clock has gone on, as it has when somebody changes a file later."""
+    probe = root.parent / "tick"
+    probe.touch()
+    first = probe.stat().st_mtime_ns
+    while probe.stat().st_mtime_ns == first:
+        probe.touch()
+
+
+def _create(root: Path, place: random.Random) -> None:
+    write(root, {f"{_some_directory(root, place)}new{place.randrange(10**9)}.py": "x = 1\n"})
+
+
+def _change(root: Path, place: random.Random) -> None:
+    _some_file(root, place).write_text(f"x = {place.randrange(10**6)}\n", encoding="utf-8")
+
+
+def _remove(root: Path, place: random.Random) -> None:
+    _some_file(root, place).unlink()
+
+
+def _rename(root: Path, place: random.Random) -> None:
+    file = _some_file(root, place)
+    file.rename(file.with_name(f"moved{place.randrange(10**9)}.py"))
+
+
+def _move_directory(root: Path, place: random.Random) -> None:
+    name = _some_directory(root, place)
+    if name:
+        (root / name).rename((root / name).with_name(f"d{place.randrange(10**6)}"))
+
+
+def _file_to_directory(root: Path, place: random.Random) -> None:
+    file = _some_file(root, place)
+    file.unlink()
+    write(file, {"inner.py": "y = 2\n"})
+
+
+def _directory_to_link(root: Path, place: random.Random) -> None:
+    name = _some_directory(root, place)
+    if name:
+        shutil.rmtree(root / name)
+        (root / name.rstrip("/")).symlink_to(root.parent, target_is_directory=True)
+
+
+def _file_to_fifo(root: Path, place: random.Random) -> None:
+    file = _some_file(root, place)
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _ignore(root: Path, place: random.Random) -> None:
+    pattern = place.choice(["new*.py", "moved*.py", "d*/", "inner.py", "!new1*.py"])
+    (root / _some_directory(root, place) / IGNORE_FILE).write_text(f"{pattern}\n", encoding="utf-8")
+
+
+_ACTIONS: tuple[Callable[[Path, random.Random], None], ...] = (
+    *(_create, _create, _create, _change, _remove, _rename, _move_directory),
+    *(_file_to_directory, _directory_to_link, _file_to_fifo, _ignore),
+)
+
+
+def _some_file(root: Path, place: random.Random) -> Path:
+    files = sorted(path for path in root.rglob("*.py") if path.is_file() and not path.is_symlink())
+    if not files:
+        spare = root / f"spare{place.randrange(10**9)}.py"
+        spare.write_text("s = 1\n", encoding="utf-8")
+        return spare
+    return place.choice(files)
+
+
+def _some_directory(root: Path, place: random.Random) -> str:
+    found = sorted(path for path in root.rglob("*") if path.is_dir() and not path.is_symlink())
+    inside = [f"{path.relative_to(root).as_posix()}/" for path in found if root in path.resolve().parents]
+    return place.choice(["", *inside])
+
+
+@pytest.mark.parametrize("seed", range(repeated(30)))
+def test_kept_listings_hide_nothing(tmp_path: Path, seed: int) -> None:
+    place = random.Random(seed)
+    root = tmp_path / "tree"
+    write(root, {f"{name}/f{number}.py": "x = 0\n" for name in ("a", "a/b", "c") for number in range(3)})
+    keeping = _sweeper(root, keeps_listings=True)
+    for _ in range(15):
+        _next_tick(root)
+        for _ in range(place.randint(0, 2)):
+            place.choice(_ACTIONS)(root, place)
+        found, expected = keeping.sweep(), _sweeper(root, keeps_listings=False).sweep()
+        assert (found.files, found.left_out) == (expected.files, expected.left_out)
+
+
+def test_a_directory_that_has_not_changed_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "tree"
+    write(root, {"a/f.py": "x\n", "b/g.py": "y\n"})
+    keeping = _sweeper(root, keeps_listings=True)
+    keeping.sweep()
+    listed: list[str] = []
+    real = os.scandir
+
+    def scandir(location: str) -> object:
+        listed.append(Path(location).name)
+        return real(location)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    write(root, {"b/h.py": "z\n"})
+    assert set(keeping.sweep().files) == {"a/f.py", "b/g.py", "b/h.py"}
+    assert listed == ["b"]
+
+
+def test_a_directory_that_changed_a_moment_ago_is_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "tree"
+    write(root, {"a/f.py": "x\n"})
+    keeping = _sweeper(root, keeps_listings=True, later_ns=10**9)
+    before = (root / "a").stat()
+    keeping.sweep()
+    # As a file system with coarse times would show it: another name, the same stamp.
+    write(root, {"a/g.py": "y\n"})
+    real = os.lstat
+    monkeypatch.setattr(os, "lstat", lambda place: before if place == str(root / "a") else real(place))
+    assert set(keeping.sweep().files) == {"a/f.py", "a/g.py"}
+
+
+def test_whether_directories_tell_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert directories_tell(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    # A file system on which a new name leaves the directory's time alone.
+    monkeypatch.setattr(Path, "touch", lambda _path: None)
+    assert not directories_tell(tmp_path)
+    assert not directories_tell(tmp_path / "missing")
