@@ -33,6 +33,7 @@ CORE_TOOLS = [
     "map_repo",
     "read_source",
     "search",
+    "select_active_intent",
     "undo",
     "write_source",
 ]
@@ -403,7 +404,7 @@ def test_a_fault_of_the_protocol_carries_the_error_object(open_peer: OpenPeer) -
 def test_call_is_not_announced_as_read_only(open_peer: OpenPeer) -> None:
     hints = {tool["name"]: tool["annotations"]["readOnlyHint"] for tool in _tools(open_peer, "core")}
 
-    reading = {"describe", "git_diff", "git_status", "map_repo", "read_source", "search"}
+    reading = {"describe", "git_diff", "git_status", "map_repo", "read_source", "search", "select_active_intent"}
     assert hints == {name: name in reading for name in CORE_TOOLS}
 
 

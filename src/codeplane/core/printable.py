@@ -2,6 +2,7 @@
 
 import os
 import re
+import unicodedata
 
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]")
 _CONTROL_IN_TEXT = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
@@ -16,3 +17,19 @@ def printable_name(name: str) -> str:
 def printable_text(text: str) -> str:
     """Return text for a terminal; only line ends and tabs are left of the control characters."""
     return _CONTROL_IN_TEXT.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def visible_text(text: str) -> str:
+    """Return text in which nothing is hidden: whatever takes no room or changes the direction stands by its number."""
+    return "".join(char if _is_visible(char) else f"<U+{ord(char):04X}>" for char in text)
+
+
+def _is_visible(char: str) -> bool:
+    # Everything but letters, marks that belong to them, digits, signs and the plain blank, tab and line end.
+    return char in "\n\t " or (char.isprintable() and unicodedata.category(char) != "Zs" and char not in _HIDING)
+
+
+# Printable by Unicode's own rules, and yet seen by nobody.
+_HIDING = frozenset("\u115f\u1160\u3164\uffa0\u2800\ufe0e\ufe0f\u034f\u17b4\u17b5") | {
+    chr(code) for code in range(0xFE00, 0xFE10)
+}

@@ -28,6 +28,14 @@ class FileSource:
 
 
 @dataclass(frozen=True, slots=True)
+class TextSource:
+    """The text of a YAML file that was read already. `label` is the name people see."""
+
+    text: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class EnvironmentSource:
     """Variables such as `CODEPLANE__LOGGING__LEVEL`; names without the prefix are not looked at."""
 
@@ -42,7 +50,7 @@ class OverrideSource:
     items: Sequence[str]
 
 
-Source = FileSource | EnvironmentSource | OverrideSource
+Source = FileSource | TextSource | EnvironmentSource | OverrideSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +172,8 @@ def layers(source: Source, problems: list[Problem]) -> Iterator[MappingValue]:
         yield layer
 
 
-def _file_layer(source: FileSource, problems: list[Problem]) -> MappingValue | None:
-    text = _read_text(source)
+def _file_layer(source: FileSource | TextSource, problems: list[Problem]) -> MappingValue | None:
+    text = source.text if isinstance(source, TextSource) else _read_text(source)
     if not text.strip():
         return None
     place = Place(source.label, 1, 1)

@@ -45,6 +45,20 @@ def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | tuple[Conflict, .
     return b"".join(result + lines[0][done:])
 
 
+def moved_lines(base: bytes, now: bytes, first: int, last: int) -> tuple[int, int] | None:
+    """Return where lines of one text stand in another, from 1; None when something in or beside them differs."""
+    lines = [_LINE.findall(one) for one in (base, now)]
+    if max(map(len, lines)) > _MAX_LINES or not 1 <= first <= last <= len(lines[0]):
+        return None
+    shift = 0
+    for hunk in _hunks(*lines):
+        if hunk.end < first - 1 or (hunk.end == first - 1 and hunk.start < hunk.end):
+            shift += len(hunk.lines) - (hunk.end - hunk.start)
+        elif hunk.start < last:
+            return None
+    return first + shift, last + shift
+
+
 def _hunks(base: list[bytes], other: list[bytes]) -> list[_Hunk]:
     first = 0
     while first < min(len(base), len(other)) and base[first] == other[first]:

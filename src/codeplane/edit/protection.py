@@ -25,4 +25,9 @@ _PROTECTED: Final = re.compile(
 
 def is_protected(path: RepoPath) -> bool:
     """Tell whether a path belongs to CodePlane, git or an agent's configuration."""
-    return _PROTECTED.search(path.text) is not None
+    return is_protected_name(path.text)
+
+
+def is_protected_name(name: str) -> bool:
+    """Tell the same of a name that may be no path a caller could send, as git lists them."""
+    return _PROTECTED.search(name) is not None

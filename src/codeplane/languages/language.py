@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from tree_sitter import Language as Grammar
+
 from codeplane.languages.facts import FileFacts
 from codeplane.languages.linking import LinkingRules
 
@@ -21,10 +23,11 @@ class Depth(Enum):
 class Language:
     """One language; `name` is the word that `detect.language_of` and answers use.
 
-    Invariant: `linking` is given exactly for languages of full depth.
+    Invariant: `linking` and `grammar` are given exactly for languages of full depth.
     """
 
     name: str
     depth: Depth
     extract: Callable[[bytes], FileFacts]
     linking: LinkingRules | None = None
+    grammar: Grammar | None = None

@@ -28,7 +28,10 @@ class EffectClass(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Paths, refs, commands and hosts of one call; policies judge these, not the arguments."""
+    """Paths, refs, commands and hosts of one call; policies judge these, not the arguments.
+
+    `anchored` are writes that say which content they expect; `overwrites` are writes that replace whatever is there.
+    """
 
     reads: tuple[RepoPath, ...] = ()
     writes: tuple[RepoPath, ...] = ()
@@ -37,6 +40,8 @@ class Effects:
     commands: tuple[tuple[str, ...], ...] = ()
     network: tuple[str, ...] = ()
     destructive: bool = False
+    anchored: tuple[RepoPath, ...] = ()
+    overwrites: tuple[RepoPath, ...] = ()
 
     @property
     def touched(self) -> tuple[RepoPath, ...]:

@@ -1,8 +1,8 @@
 """The policy protocol: what a policy is told, what it may answer, and how answers combine."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 from codeplane.core.errors import ErrorReport
 from codeplane.core.logs import fields, get_logger
@@ -14,7 +14,11 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """Everything a policy may look at."""
+    """Everything a policy may look at.
+
+    `given_intent` and `given_class` are what the call says about itself. `schema_digest` stands for the tool as it is
+    offered. `preview` makes a text of what would happen, for a person.
+    """
 
     call_id: str
     operation: str
@@ -25,6 +29,13 @@ class CallFacts:
     arguments: Mapping[str, Any]
     arguments_digest: str
     now_ms: int
+    schema_digest: str = ""
+    given_intent: str | None = None
+    given_class: str | None = None
+    is_git: bool = False
+    tool_class: Literal["own", "native", "mcp", "custom"] = "own"
+    worktree: str = "main"
+    preview: Callable[[], str] | None = None
 
     @property
     def mutates(self) -> bool:
@@ -53,6 +64,7 @@ class Hold:
     reason: str
     hold_id: str
     expires_ms: int
+    code: str = "APPROVAL_PENDING"
 
 
 Verdict = Allow | Deny | Hold
@@ -86,10 +98,25 @@ class AfterPolicy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The combined verdict and the policy that settled it."""
+    """The combined verdict and the policy that settled it.
+
+    `explanation` is recorded, so that the decision can be made again; `intent` is the one the call is made under and
+    `approval` the one it was let through by.
+    """
 
     verdict: Verdict
     policy: str
+    explanation: Mapping[str, Any] = field(default_factory=dict)
+    intent: str | None = None
+    approval: str | None = None
+
+
+class Decides(Protocol):
+    """Whoever decides over calls."""
+
+    def decide(self, facts: CallFacts) -> Decision:
+        """Return the decision."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ class AnswerMeta:
     """What surrounds a result.
 
     `understood` says how unclear arguments were read, `obvious` the same where the result itself shows it;
-    `incomplete` names what the answer lacks. `signals` is there for calls that changed or tested something.
+    `incomplete` names what the answer lacks. `signals` is there for calls that changed or tested something,
+    `quality` where a team's commands looked at what was written.
     """
 
     session_id: str | None
@@ -39,6 +40,7 @@ class AnswerMeta:
     obvious: tuple[str, ...] = ()
     incomplete: tuple[str, ...] = ()
     signals: "Signals | None" = None
+    quality: tuple[Mapping[str, Any], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the wire form; signals stand in it only where there are any."""
@@ -54,6 +56,7 @@ class AnswerMeta:
             "warnings": list(self.warnings),
             "understood": [*self.understood, *self.obvious],
             **(self.signals.as_dict() if self.signals is not None else {}),
+            **({"quality": [dict(one) for one in self.quality]} if self.quality else {}),
         }
 
 

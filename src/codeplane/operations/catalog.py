@@ -3,6 +3,7 @@
 from types import MappingProxyType
 
 from codeplane.operations.call import CALL_OPERATION
+from codeplane.operations.delegate_intent import DELEGATE_INTENT
 from codeplane.operations.describe import DESCRIBE
 from codeplane.operations.git_branch import GIT_BRANCH
 from codeplane.operations.git_checkout import GIT_CHECKOUT
@@ -28,13 +29,16 @@ from codeplane.operations.map_repo import MAP_REPO
 from codeplane.operations.operation import AnyOperation
 from codeplane.operations.read_file_full import READ_FILE_FULL
 from codeplane.operations.read_source import READ_SOURCE
+from codeplane.operations.request_scope_expansion import REQUEST_SCOPE_EXPANSION
 from codeplane.operations.reset_budget import RESET_BUDGET
 from codeplane.operations.search import SEARCH
+from codeplane.operations.select_active_intent import SELECT_ACTIVE_INTENT
 from codeplane.operations.undo import UNDO
 from codeplane.operations.write_source import WRITE_SOURCE
 
 CATALOG: tuple[AnyOperation, ...] = (
     CALL_OPERATION,
+    DELEGATE_INTENT,
     DESCRIBE,
     GIT_BRANCH,
     GIT_CHECKOUT,
@@ -59,8 +63,10 @@ CATALOG: tuple[AnyOperation, ...] = (
     MAP_REPO,
     READ_FILE_FULL,
     READ_SOURCE,
+    REQUEST_SCOPE_EXPANSION,
     RESET_BUDGET,
     SEARCH,
+    SELECT_ACTIVE_INTENT,
     UNDO,
     WRITE_SOURCE,
 )

@@ -39,6 +39,7 @@ def dispatch(
             check_size(arguments, door.workspace.settings.mcp.max_argument_bytes)
         caller, arguments = _take_session(caller, arguments)
         operation = find_operation(door, name)
+        controls, arguments = _take_metadata(controls, operation, arguments)
         request = understand(operation, arguments, understanding)
     except CodePlaneError as error:
         understood = (*understanding.notes, *understanding.obvious)
@@ -151,6 +152,24 @@ def _take_session(caller: Caller, arguments: dict[str, Any]) -> tuple[Caller, di
     if not isinstance(session_id, str):
         raise CodePlaneError("INVALID_ARGUMENTS", "`session_id` is a text.", hint="Leave session_id out.")
     return replace(caller, session_id=session_id), rest
+
+
+def _take_metadata(
+    controls: CallControls, operation: AnyOperation, arguments: dict[str, Any]
+) -> tuple[CallControls, dict[str, Any]]:
+    """Take what a change says about itself out of the arguments; every operation that changes something accepts it."""
+    if not operation.effect.mutates:
+        return controls, arguments
+    known = operation.request_type.model_fields
+    given = {
+        name: arguments[name] for name in ("intent_id", "mutation_class") if name in arguments and name not in known
+    }
+    for name, value in given.items():
+        if value is not None and not isinstance(value, str):
+            raise CodePlaneError("INVALID_ARGUMENTS", f"`{name}` is a text.", hint=f"Leave {name} out.")
+    rest = {name: value for name, value in arguments.items() if name not in given}
+    changed = replace(controls, given_intent=given.get("intent_id"), given_class=given.get("mutation_class"))
+    return changed, rest
 
 
 def check_size(arguments: Mapping[str, Any], limit: int) -> None:

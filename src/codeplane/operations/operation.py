@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Generic, TypeVar
 
+from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
 from codeplane.ledger.callers import Caller
 from codeplane.ledger.chain import LedgerRow
@@ -37,6 +39,7 @@ class CallContext:
     the door makes fingerprints from both. Where `changes` stays empty the door compares the files it knows of.
     `bracket` is there for operations that are bracketed by a snapshot; finishing it tells what has changed.
     `is_reconciled` says that the handler itself brought the index up to date after its last write.
+    `seen` takes the hashes of files that the answer shows, `noted` what else belongs into the call's row.
     """
 
     workspace: Workspace
@@ -52,6 +55,8 @@ class CallContext:
     failure: Failure | None = None
     is_reconciled: bool = False
     bracket: GitBracket | None = None
+    seen: dict[str, str] = field(default_factory=dict)
+    noted: dict[str, Any] = field(default_factory=dict)
 
     def check_cancelled(self) -> None:
         """Stop here if the caller cancelled.
@@ -83,6 +88,7 @@ class Operation(Generic[RequestT, ResultT]):
     and does not count. `runs_tests` lets calls count as test runs instead of mutations.
     `snapshots` brackets calls that change files or git by other means than the editor: what was there is kept before,
     what differs afterwards can be undone, and a call that fails is taken back at once.
+    `preview` tells a person what a held call would do.
     """
 
     name: str
@@ -105,6 +111,12 @@ class Operation(Generic[RequestT, ResultT]):
     is_dry_run: Callable[[RequestT], bool] = lambda _request: False
     runs_tests: bool = False
     snapshots: bool = False
+    preview: Callable[[CallContext, RequestT], str] | None = None
+
+    @property
+    def schema_digest(self) -> str:
+        """Return a digest of what a caller is told of this operation; approvals are bound to it."""
+        return _schema_digest(self.name, self.summary, self.request_type)
 
     def budget_of(self, request: RequestT) -> Budget | None:
         """Return what a call uses up of its task; None for what does not count: reads, records and dry runs."""
@@ -116,6 +128,11 @@ class Operation(Generic[RequestT, ResultT]):
 
 
 AnyOperation = Operation[Any, Any]
+
+
+@cache  # A memo of a pure function: a schema is made once per operation and process.
+def _schema_digest(name: str, summary: str, request_type: type[Request]) -> str:
+    return digest({"name": name, "summary": summary, "schema": request_type.model_json_schema()})
 
 
 def no_effects(_workspace: Workspace, _request: Request) -> Effects:

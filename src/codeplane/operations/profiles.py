@@ -8,6 +8,7 @@ from codeplane.operations.operation import AnyOperation
 
 CORE = "core"
 FULL = "full"
+_SELECT = "select_active_intent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,4 +39,9 @@ def profile_for(name: str, operations: Mapping[str, AnyOperation]) -> Profile:
             f"`{wanted[:80]}` is no profile" + (f": there is no operation `{unknown[0][:80]}`." if unknown else "."),
             details={"profiles": [CORE, FULL], "operations": sorted(operations)},
         )
-    return Profile(wanted, tuple(operations[part] for part in names), compact=True)
+    chosen = [operations[part] for part in names]
+    select = operations.get(_SELECT)
+    if select is not None and select not in chosen and any(operation.effect.mutates for operation in chosen):
+        # Where intents are in force nothing could be changed without it.
+        chosen.append(select)
+    return Profile(wanted, tuple(chosen), compact=True)

@@ -74,6 +74,7 @@ def _deliver(context: CallContext, request: ReadFileFullRequest, path: RepoPath)
         return described
     limit = settings.full_resource_bytes if request.inline else settings.full_inline_bytes
     piece = read_whole(context.workspace.root, path, limit)
+    context.seen[path.text] = piece.sha256
     context.session.spend_read(len(piece.text.encode("utf-8")), context.workspace.settings.sessions.read_budget_bytes)
     return described.model_copy(update={"delivery": "inline", "content": piece.text, "file_sha256": piece.sha256})
 

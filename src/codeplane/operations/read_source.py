@@ -180,6 +180,7 @@ def _result(context: CallContext, reader: "_Reader", rests: Sequence[_Rest]) -> 
         raise reader.errors[0]
     n_bytes = sum(len(file.content.encode("utf-8")) for file in reader.files)
     _spend(context, n_bytes)
+    context.seen.update({file.path: file.file_sha256 for file in reader.files})
     problems = [
         ReadProblem(path=path, error=error.code, message=error.message, required_action=error.hint)
         for path, error in zip(reader.failed_paths, reader.errors, strict=True)

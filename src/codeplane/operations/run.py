@@ -6,7 +6,7 @@ changes when they do. This is the only module that calls an operation's handler.
 
 import errno
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codeplane.core.canonical_json import canonical_bytes
@@ -16,10 +16,11 @@ from codeplane.core.logs import correlated, fields, get_logger
 from codeplane.core.redaction import redact, redact_value
 from codeplane.core.tracing import TracedStep
 from codeplane.edit.records import State
-from codeplane.ledger.callers import Caller
+from codeplane.govern.quality import check_quality
+from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.ledger.chain import NewEvent
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.ledger.policy import CallFacts, Deny, Hold
+from codeplane.ledger.policy import CallFacts, Decision, Deny, Hold
 from codeplane.ledger.sessions import Session
 from codeplane.ledger.task_book import Reservation
 from codeplane.ledger.tasks import Budget, Observed, Progress, Task, exceeded, nearly_used
@@ -69,6 +70,8 @@ class CallControls:
     is_cancelled: Callable[[], bool] = _never
     understood: tuple[str, ...] = ()
     obvious: tuple[str, ...] = ()
+    given_intent: str | None = None
+    given_class: str | None = None
 
 
 @dataclass(slots=True)
@@ -106,7 +109,9 @@ class _Call:
     links: tuple[ResourceLink, ...] = ()
     outcome: Outcome | None = None
     error: ErrorReport | None = None
-    policy: str = ""
+    decision: Decision | None = None
+    quality: list[dict[str, Any]] = field(default_factory=list)
+    rewritten: dict[str, str | None] = field(default_factory=dict)
     index_epoch: int | None = None
     warnings: list[str] = field(default_factory=list)
     incomplete: list[str] = field(default_factory=list)
@@ -138,6 +143,10 @@ class _Call:
             arguments=self.arguments,
             arguments_digest=self.digest,
             now_ms=self.started_ms,
+            schema_digest=self.operation.schema_digest,
+            given_intent=self.controls.given_intent,
+            given_class=self.controls.given_class,
+            is_git=self.operation.snapshots,
         )
 
 
@@ -274,14 +283,24 @@ def _work_out_effects(door: Door, call: _Call) -> None:
 
 def _ask_policies(door: Door, call: _Call) -> None:
     workspace = door.workspace
-    decision = workspace.policies.decide(call.facts())
-    call.policy = decision.policy
+    facts = replace(
+        call.facts(), worktree=workspace.repository.worktree_id, preview=lambda: _preview(workspace, door, call)
+    )
+    call.decision = decision = workspace.policies.decide(facts)
     verdict = decision.verdict
     if isinstance(verdict, Deny):
         call.fail(verdict.report, Outcome.DENIED)
     elif isinstance(verdict, Hold):
         details = {"hold_id": verdict.hold_id, "expires_ms": verdict.expires_ms, "policy": decision.policy}
-        call.fail(ErrorReport("APPROVAL_PENDING", verdict.reason, details=details), Outcome.HELD)
+        action = f"Go on with other work; once a person has approved {verdict.hold_id}, send the same call again."
+        call.fail(ErrorReport(verdict.code, verdict.reason, action, details), Outcome.HELD)
+
+
+def _preview(workspace: Workspace, door: Door, call: _Call) -> str:
+    """Return what a call would do, as far as its operation can tell without doing it."""
+    if call.operation.preview is None or call.session is None:
+        return ""
+    return call.operation.preview(_context(workspace, door, call, call.session), call.request)
 
 
 def _append_begun(door: Door, call: _Call) -> None:
@@ -296,7 +315,7 @@ def _append_begun(door: Door, call: _Call) -> None:
     call.before = state_of(workspace.root, call.effects.touched)
     repo_before = repository_state(workspace, call.before)
     call.evidence = Evidence(repo_before=repo_before)
-    body = {**_description(call), "before": call.before, "repo_before": repo_before}
+    body = {**_description(call), **_decided(call), "before": call.before, "repo_before": repo_before}
     begun = NewEvent(
         "begun", call.label, body, call.call_id, call.operation.name, None, workspace.repository.worktree_id
     )
@@ -336,22 +355,26 @@ def _call_handler(door: Door, call: _Call) -> None:
     workspace = door.workspace
     if call.session is None:
         raise CodePlaneError("SESSION_NOT_FOUND")
-    context = CallContext(
+    context = _context(workspace, door, call, call.session)
+    call.context = context
+    context.check_cancelled()
+    call.result = call.operation.handler(context, call.request)
+    call.outcome = Outcome.FINISHED
+
+
+def _context(workspace: Workspace, door: Door, call: _Call, session: Session) -> CallContext:
+    return CallContext(
         workspace=workspace,
         operations=door.operations,
         call_id=call.call_id,
         caller=call.caller,
-        session=call.session,
+        session=session,
         report_progress=call.controls.report_progress,
         is_cancelled=call.controls.is_cancelled,
         warnings=call.warnings,
         incomplete=call.incomplete,
         bracket=call.bracket,
     )
-    call.context = context
-    context.check_cancelled()
-    call.result = call.operation.handler(context, call.request)
-    call.outcome = Outcome.FINISHED
 
 
 def _finish_snapshot(door: Door, call: _Call) -> None:
@@ -407,10 +430,12 @@ def _take_fingerprints(door: Door, call: _Call) -> None:
 
 def _observe_after(door: Door, call: _Call) -> None:
     workspace = door.workspace
+    outcome = call.outcome.value if call.outcome else Outcome.FAILED.value
+    _check_quality(workspace, call)
+    workspace.gate.observe(call.facts(), outcome, call.error.error if call.error else None, _seen(call))
     if not workspace.after_policies:
         return
     result = call.result.model_dump(mode="json") if call.result is not None else None
-    outcome = call.outcome.value if call.outcome else Outcome.FAILED.value
     for policy in workspace.after_policies:
         try:
             call.warnings.extend(policy.observe(call.facts(), outcome, result))
@@ -419,16 +444,33 @@ def _observe_after(door: Door, call: _Call) -> None:
             call.warnings.append(f"{policy.name} failed; see the log")
 
 
+def _check_quality(workspace: Workspace, call: _Call) -> None:
+    """Run what a team wants to know of written files; what a formatter rewrote is indexed and known to the session."""
+    written = [path.text for path in call.effects.writes]
+    is_agents_change = call.is_begun and call.outcome is Outcome.FINISHED and call.caller.kind is CallerKind.AGENT
+    if not (written and is_agents_change) or call.operation.snapshots or call.context is None:
+        return
+    for one in check_quality(workspace.root, workspace.gate.rules(), written, workspace.working_hash):
+        call.quality.append(one.as_dict())
+        warning = one.as_warning()
+        if warning is not None:
+            call.warnings.append(warning)
+        call.rewritten |= dict(one.changed)
+    if call.rewritten:
+        workspace.refresh_index()
+
+
+def _seen(call: _Call) -> dict[str, str | None]:
+    """Return the files whose content the session knows after the call: those it was shown and those it wrote."""
+    if call.context is None or call.outcome is not Outcome.FINISHED:
+        return {}
+    return {**call.context.seen, **(call.evidence.after or {}), **call.rewritten}
+
+
 def _append_final(door: Door, call: _Call) -> None:
     workspace = door.workspace
     outcome = call.outcome or Outcome.FAILED
-    body = {**_description(call), "duration_ms": _elapsed_ms(workspace, call), **call.evidence.as_body()}
-    if call.error is not None:
-        body |= {"error": call.error.error, "message": redact(call.error.message[:500])}
-    if call.index_epoch is not None:
-        body["index_epoch"] = call.index_epoch
-    if call.limit_triggered is not None:
-        body["limit_triggered"] = call.limit_triggered
+    body = {**_description(call), **_ending(call), "duration_ms": _elapsed_ms(workspace, call)}
     event = _event(workspace, call, outcome.value, body)
     if call.task_id is not None and (call.is_begun or call.evidence.failure_fingerprint is not None):
         _finish_in_task(workspace, call, event)
@@ -437,6 +479,26 @@ def _append_final(door: Door, call: _Call) -> None:
         workspace.chain.append(event)
     else:
         workspace.chain.append_later(event)
+
+
+def _ending(call: _Call) -> dict[str, Any]:
+    """Return what the final row says beyond the description."""
+    body = dict(call.evidence.as_body())
+    if not call.is_begun:
+        body |= _decided(call)
+    if call.error is not None:
+        body |= {"error": call.error.error, "message": redact(call.error.message[:500])}
+    context = call.context
+    found = {
+        "quality": call.quality,
+        "claimed_class": call.controls.given_class,
+        "seen": context.seen if context is not None else None,
+        "limit_triggered": call.limit_triggered,
+    }
+    body |= {name: value for name, value in found.items() if value}
+    if call.index_epoch is not None:
+        body["index_epoch"] = call.index_epoch
+    return body | (context.noted if context is not None else {})
 
 
 def _finish_in_task(workspace: Workspace, call: _Call, event: NewEvent) -> None:
@@ -535,11 +597,20 @@ def _description(call: _Call) -> dict[str, Any]:
         "arguments_digest": call.digest,
         "surface": call.caller.surface,
         "caller": call.caller.kind.value,
-        "policy": call.policy,
+        "policy": call.decision.policy if call.decision is not None else "",
     }
+    if call.decision is not None and call.decision.intent is not None:
+        body["intent"] = call.decision.intent
+    if call.decision is not None and call.decision.approval is not None:
+        body["approval"] = call.decision.approval
     if len(canonical_bytes(arguments)) <= _RECORDED_ARGUMENTS_LIMIT:
         body["arguments"] = arguments
     return body
+
+
+def _decided(call: _Call) -> dict[str, Any]:
+    """Return why a call was let through or not, in the form from which it can be decided again."""
+    return {"decision": call.decision.explanation} if call.decision is not None and call.decision.explanation else {}
 
 
 def _event(workspace: Workspace, call: _Call, kind: str, body: Mapping[str, Any]) -> NewEvent:
@@ -566,6 +637,7 @@ def _wrap(workspace: Workspace, call: _Call) -> Answer:
         obvious=call.controls.obvious,
         incomplete=tuple(call.incomplete),
         signals=call.evidence.signals(call.progress),
+        quality=tuple(call.quality),
     )
     if call.outcome is Outcome.FINISHED and call.result is not None:
         return Answer(call.operation.name, call.outcome, meta, call.result, None, call.text, call.links)

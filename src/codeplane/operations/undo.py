@@ -89,7 +89,8 @@ def _effects(workspace: Workspace, request: UndoRequest) -> Effects:
     if request.dry_run:
         return Effects(reads=paths)
     refs = tuple(plan.git.before.refs) if plan.git is not None else ()
-    return Effects(writes=paths, git_refs=refs, destructive=True)
+    # What was changed again since is merged or refused where it is planned.
+    return Effects(writes=paths, git_refs=refs, destructive=True, anchored=paths)
 
 
 def _has_target(request: UndoRequest) -> bool:

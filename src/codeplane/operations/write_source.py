@@ -1,5 +1,6 @@
 """`write_source`: create, change and delete files, all of a call or nothing, and say everything that came of it."""
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -7,17 +8,18 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from codeplane.core.clock import iso_from_ms
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.edit.images import FileImage
 from codeplane.edit.planning import AppliedSpan, PlannedText, SpanEdit, plan_update, plan_whole
 from codeplane.edit.records import Change
 from codeplane.edit.texts import read_text
+from codeplane.govern.mutation_class import AST_REFACTOR, INTENT_EVOLUTION, mutation_class
+from codeplane.govern.stale_edits import LineEdit, merge_suggestion
+from codeplane.govern.writers import last_writer
 from codeplane.index.impact import HIGH
 from codeplane.languages.catalog import dialect_of
 from codeplane.languages.facts import Definition
-from codeplane.ledger.chain import LedgerRow, RowFilter
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.fingerprints import FileChange
 from codeplane.operations.edit_recovery import recover_edit
@@ -40,9 +42,10 @@ _SHOWN_TEXT = 2_000
 _SHOWN_TESTS = 10
 _MAX_TESTS = 100
 _SHOWN_SYMBOLS = 20
+_MOST_PREVIEW_LINES = 20_000
 _CONTEXT_LINES = 3
 _RETRIES = 5
-_LOOK_BACK = 5_000
+_LARGE_FILE = 200
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 _DONE: dict[str, Literal["created", "updated", "deleted"]] = {
     "create": "created",
@@ -220,7 +223,9 @@ def _effects(workspace: Workspace, request: WriteSourceRequest) -> Effects:
         (deletes if edit.action == "delete" else writes)[where.real] = None
     if request.dry_run:
         return Effects(reads=(*writes, *deletes))
-    return Effects(writes=tuple(writes), deletes=tuple(deletes), destructive=bool(deletes))
+    # What an update expects is checked where it is planned; a deletion may say it by the file's hash.
+    anchored = tuple(writes)
+    return Effects(writes=tuple(writes), deletes=tuple(deletes), destructive=bool(deletes), anchored=anchored)
 
 
 def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceResult:
@@ -257,7 +262,72 @@ def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceRes
     for one in plans:
         if one.touched.facts is not None and one.change.after is not None:
             workspace.index.offer(dialect_of(one.where.real.text), one.change.after.data, one.touched.facts)
+    _tell_other_changes(context, plans)
+    _advise_patches(context, plans)
+    if workspace.gate.rules().is_enforced:
+        context.noted["mutation_class"] = _class_of(plans)
     return _result(context, plans, is_applied=True, is_indexed=_reconciled(context))
+
+
+def _advise_patches(context: CallContext, plans: Sequence[_FilePlan]) -> None:
+    """Say so when a large file was sent as a whole although most of it stayed."""
+    for one in plans:
+        before = one.change.before
+        n_lines = before.data.count(b"\n") if before is not None else 0
+        is_whole = one.action == "update" and len(one.text.spans) == 1 and one.text.spans[0].start.line == 1
+        n_sent = one.text.spans[0].new_text.count("\n") if is_whole else 0
+        if n_sent >= _LARGE_FILE and n_lines >= _LARGE_FILE and one.text.insertions < n_lines // 4:
+            context.warnings.append(
+                f"{one.where.asked} was sent whole ({n_sent} lines) for {one.text.insertions} changed ones;"
+                " expected_content with the changed part alone is shorter and keeps others' changes"
+            )
+
+
+def _class_of(plans: Sequence[_FilePlan]) -> str:
+    """Return the class of a whole call: a refactoring only when every file's change is one."""
+    images = ((one.where.real.text, one.change.before, one.change.after) for one in plans)
+    classes = {
+        mutation_class(path, before.data if before else None, after.data if after else None)
+        for path, before, after in images
+    }
+    return AST_REFACTOR if classes == {AST_REFACTOR} else INTENT_EVOLUTION
+
+
+def _tell_other_changes(context: CallContext, plans: Sequence[_FilePlan]) -> None:
+    """Say who had changed a file since this session last saw it; the edits found their text all the same."""
+    for one in plans:
+        before = one.change.before
+        seen = context.workspace.gate.memory.last_seen(context.session.label, one.where.real.text)
+        if before is None or seen is None or seen == before.sha256:
+            continue
+        who = _last_writer(context, one.where.real, before.sha256)
+        if who is not None and who["session"] == context.session.label:
+            continue
+        under = f" under {who['intent']}" if who is not None and who.get("intent") else ""
+        by = f"session {who['session']}{under} at {who['time']}" if who is not None else "somebody else"
+        context.warnings.append(
+            f"{one.where.asked} was changed by {by} since you last saw it; your edit fits all the same"
+        )
+
+
+def _preview(context: CallContext, request: WriteSourceRequest) -> str:
+    """Return the change as a diff."""
+    plans = [_planned(context, request, edits) for edits in _by_file(context.workspace, request)]
+    return "".join(_diff_of(one) for one in plans)
+
+
+def _diff_of(plan: _FilePlan) -> str:
+    before, after = plan.change.before, plan.change.after
+    old, new = _lines_of(before), _lines_of(after)
+    if len(old) + len(new) > _MOST_PREVIEW_LINES:
+        return f"{plan.where.real}: {len(old)} lines become {len(new)}\n"
+    old_name, new_name = (plan.where.real.text if one is not None else "/dev/null" for one in (before, after))
+    lines = difflib.unified_diff(old, new, old_name, new_name, n=2)
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def _lines_of(image: FileImage | None) -> list[str]:
+    return image.data.decode("utf-8", "backslashreplace").splitlines(keepends=True) if image is not None else []
 
 
 def _reconciled(context: CallContext) -> bool:
@@ -362,10 +432,20 @@ def _is_nothing(change: Change) -> bool:
 
 def _stale(context: CallContext, where: WritablePath, now: FileImage, edits: Sequence[SourceEdit]) -> CodePlaneError:
     """Return the refusal of an edit of another content than the file has, with what is there and who wrote it."""
-    details: dict[str, Any] = {"path": where.asked.text, "file_sha256": now.sha256}
+    expected = next((edit.expected_file_sha256.lower() for edit in edits if edit.expected_file_sha256), None)
+    details: dict[str, Any] = {
+        "path": where.asked.text,
+        "file_sha256": now.sha256,
+        "expected_sha256": expected,
+        "current_sha256": now.sha256,
+    }
     who = _last_writer(context, where.real, now.sha256)
     if who is not None:
         details["changed_by"] = who
+    records, other = context.workspace.editor.records, str(who["call"]) if who is not None else ""
+    suggestion = merge_suggestion(records, other, where.real, expected, now.data, _line_edits(edits))
+    if suggestion is not None:
+        details["merge"] = suggestion
     try:
         file = read_text(now.data)
     except CodePlaneError:
@@ -382,9 +462,21 @@ def _stale(context: CallContext, where: WritablePath, now: FileImage, edits: Seq
     return CodePlaneError(
         "STALE_FILE",
         f"{where.asked} is not the file whose hash was given: it was changed{by}; its sha256 is now {now.sha256}.",
-        hint="Read it again, or send expected_content instead of the hash.",
+        hint="The changes do not overlap: send the edits of `merge` instead."
+        if suggestion is not None
+        else "Read it again, or send expected_content instead of the hash.",
         details=details,
     )
+
+
+def _line_edits(edits: Sequence[SourceEdit]) -> list[LineEdit]:
+    """Return the edits that name lines; none when one of them does not."""
+    found = [
+        LineEdit(edit.start_line, edit.end_line or edit.start_line, _new_text(edit))
+        for edit in edits
+        if edit.start_line is not None and edit.action == "update"
+    ]
+    return found if len(found) == len(edits) else []
 
 
 def _with_writer(context: CallContext, where: WritablePath, now: FileImage, error: CodePlaneError) -> CodePlaneError:
@@ -401,29 +493,7 @@ def _with_writer(context: CallContext, where: WritablePath, now: FileImage, erro
 def _last_writer(context: CallContext, path: RepoPath, sha256: str) -> dict[str, Any] | None:
     """Return which call left a file as it is, None when it was none of ours."""
     workspace = context.workspace
-    # Those that have not ended yet first: one that ends meanwhile is among the rows then.
-    for call in workspace.chain.open_calls():
-        found = workspace.editor.records.find(call.call_id) if call.call_id != context.call_id else None
-        if found is not None and any(
-            one.path == path and one.after is not None and one.after.sha256 == sha256 for one in found[0].changes
-        ):
-            return _writer(call.begun)
-    wanted = RowFilter(kinds=("finished",), body_holds=sha256, among_newest=_LOOK_BACK, limit=_LOOK_BACK)
-    for row in workspace.chain.rows(wanted):
-        after = row.body.get("after")
-        if isinstance(after, dict) and after.get(path.text) == sha256:
-            return _writer(row)
-    return None
-
-
-def _writer(row: LedgerRow) -> dict[str, Any]:
-    return {
-        "session": row.session,
-        "task": row.task_id,
-        "call": row.call_id,
-        "operation": row.operation,
-        "time": iso_from_ms(row.ts_ms),
-    }
+    return last_writer(workspace.chain, workspace.editor.records, path.text, sha256, context.call_id)
 
 
 def _touched(workspace: Workspace, plan: _FilePlan) -> Touched:
@@ -598,4 +668,5 @@ WRITE_SOURCE = Operation(
     profiles=frozenset({"core"}),
     recover=recover_edit,
     is_dry_run=lambda request: request.dry_run,
+    preview=_preview,
 )

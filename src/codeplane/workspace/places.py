@@ -34,6 +34,21 @@ class UserPlaces:
         return self.state / "operator.token"
 
     @property
+    def governance(self) -> Path:
+        """Return the directory with what was decided about the governance of all repositories."""
+        return self.state / "governance"
+
+    @property
+    def policy(self) -> Path:
+        """Return the user's own policy file, for all repositories."""
+        return self.config / "hook_policy.yaml"
+
+    @property
+    def administrator_policy(self) -> Path:
+        """Return the policy file of whoever administers this machine."""
+        return Path("/etc/codeplane/hook_policy.yaml")
+
+    @property
     def ledger_seals(self) -> Path:
         """Return the directory with the keys and the newest sealed heads of all ledgers."""
         return self.state / "ledgers"

@@ -32,11 +32,19 @@ from codeplane.git.repository import (
     read_head,
 )
 from codeplane.git.state import forget_objects
+from codeplane.govern.acceptance import AcceptanceStore
+from codeplane.govern.approvals import ApprovalBook
+from codeplane.govern.approvals import keeps as keeps_approval
+from codeplane.govern.delegations import DelegationBook
+from codeplane.govern.gate import Gate, Surrounding
+from codeplane.govern.sessions_memory import SessionsMemory
+from codeplane.govern.sources import PolicyPlaces, RuleSources
+from codeplane.govern.writers import last_writer
 from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules, default_ignore_text
 from codeplane.index.repository_index import RepositoryIndex, Surroundings
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, open_ledger_database
 from codeplane.ledger.owners import Ownership
-from codeplane.ledger.policy import AfterPolicy, Allow, PolicySet
+from codeplane.ledger.policy import AfterPolicy, Decides
 from codeplane.ledger.retention import RetentionRule, retire_rows
 from codeplane.ledger.seals import Anchor, Sealer
 from codeplane.ledger.sessions import SessionRegistry
@@ -88,10 +96,9 @@ class Workspace:
         self.sessions.on_end = self.tasks.close_session
         self.tracer = open_tracer(loaded.values.telemetry)
         self.ownership = Ownership(places.owners, ids.new("own"))
-        self.policies = PolicySet((), default=Allow("no governance is configured"))
         self.after_policies: tuple[AfterPolicy, ...] = ()
         # Whoever rests on rows, such as approvals or memory, says here which may not be retired.
-        self.row_keepers: tuple[Callable[[LedgerRow], bool], ...] = ()
+        self.row_keepers: tuple[Callable[[LedgerRow], bool], ...] = (keeps_approval,)
         self.refreshers: tuple[Callable[[], None], ...] = (self._refresh_index,)
         self._index: RepositoryIndex | None = None
         self._index_lock = threading.Lock()
@@ -100,8 +107,24 @@ class Workspace:
         self.known_commits: dict[str, tuple[int, Commit]] = {}
         self.repo_id = self.chain.set_meta_once("repo_id", ids.new("repo"))
         self.chain.sealer = Sealer(Anchor(places.user.ledger_seals, self.repo_id, places.ledger), clock)
+        self.gate = self._make_gate()
+        self.policies: Decides = self.gate
         if damaged is not None:
             self._report_damage(damaged)
+
+    def _make_gate(self) -> Gate:
+        places, chain = self.places, self.chain
+        self.delegations = DelegationBook(chain)
+        sources = RuleSources(
+            self.root,
+            AcceptanceStore(places.user.governance, self.repo_id),
+            PolicyPlaces(places.user.administrator_policy, places.user.policy),
+            self.delegations.all,
+        )
+        around = Surrounding(
+            self.working_hash, lambda path, sha256: last_writer(chain, self.editor.records, path, sha256)
+        )
+        return Gate(sources, chain, ApprovalBook(chain, self.clock, self.ids), SessionsMemory(chain), around)
 
     def _report_damage(self, kept: Path) -> None:
         _log.error("the ledger was damaged; a new chain starts", extra=fields(kept=kept.name))

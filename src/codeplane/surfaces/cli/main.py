@@ -17,16 +17,20 @@ OK, FINDINGS, FAILURE = 0, 1, 2
 
 # One line per command: module, and the help that `cpl --help` shows without importing it.
 COMMANDS = {
+    "approvals": "Show what waits for a person; approve or deny it.",
     "call": "Run any operation through the door.",
     "clear": "Remove derived data; with --all everything CodePlane keeps here.",
     "completion": "Print the completion script for a shell.",
     "demo": "Show CodePlane at work on a sample repository.",
     "doctor": "Check that everything CodePlane needs is in order.",
+    "explain": "Tell why a call was let through or not.",
     "git": "Use git as agents do: checked, recorded, undoable.",
     "init": "Set this repository up for CodePlane.",
+    "intent": "Add, list, show, select, close, check and import intents.",
     "ledger": "Read, verify and export the record of every call.",
     "map": "Show what this repository is made of.",
     "mcp": "Speak MCP over stdio, for agents.",
+    "policy": "Show, check and accept the rules for agents.",
     "search": "Find text, definitions or references.",
     "status": "Show the server, the repository and the settings.",
     "task": "Open, close, list and show tasks.",

@@ -170,7 +170,13 @@ class _Binding:
     async def list_tools(
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=tools_of(self.profile))
+        # What a rule denies whatever the arguments is not offered; calling it all the same is refused by the door.
+        names = [operation.name for operation in self.profile.operations]
+        hidden = await anyio.to_thread.run_sync(self._never_offered, names)
+        return types.ListToolsResult(tools=[tool for tool in tools_of(self.profile) if tool.name not in hidden])
+
+    def _never_offered(self, names: list[str]) -> frozenset[str]:
+        return self.runner.door.workspace.gate.rules().never_offered(names)
 
     async def call_tool(self, context: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
         if not self._is_offered(params.name):

@@ -15,10 +15,15 @@ _PLAIN = {
     "/operations": "Calls; filters type, outcome, session, task, since, until, cursor, limit.",
     "/tasks": "Tasks, newest first; filters state, session, cursor, limit.",
     "/tasks/{task_id}": "One task.",
+    "/approvals": "Calls that wait for a person, or did; filter state; needs the operator token.",
+    "/approvals/{hold_id}": "One of them with its card; needs the operator token.",
     "/stream/events": "The same as they happen, as server-sent events that resume by Last-Event-ID.",
 }
 
 _CHANGING = {
+    "/approvals/{hold_id}/approve": "Let a held call run; fields comment, scope, minutes.",
+    "/approvals/{hold_id}/deny": "Refuse it; field comment, which reaches the agent.",
+    "/approvals/{hold_id}/revoke": "Take an approval or grant back.",
     "/tasks": "Open a task; fields session, max_mutations, max_test_runs, max_duration_sec.",
     "/tasks/{task_id}/close": "Close a task; fields state (CLOSED_SUCCESS unless said otherwise), reason.",
 }

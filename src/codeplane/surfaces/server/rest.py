@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 from codeplane.core.clock import iso_from_ms, ms_from_iso
 from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.version import VERSION
+from codeplane.govern.approvals import Hold, PersonsAnswer
 from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.ledger.chain import FINAL_KINDS, LedgerRow, RowFilter
 from codeplane.ledger.task_book import TaskFilter
@@ -22,6 +23,7 @@ from codeplane.operations.answer import Outcome
 from codeplane.surfaces.server.openapi import openapi_document
 from codeplane.surfaces.server.operator_token import is_operator
 from codeplane.surfaces.task_requests import any_state, close_task, open_task
+from codeplane.workspace.approval_answers import answer_hold
 
 if TYPE_CHECKING:
     from codeplane.surfaces.server.host import ServerHost
@@ -50,6 +52,9 @@ def routes(host: "ServerHost", metrics_text: Callable[[], bytes]) -> list[BaseRo
         Route("/tasks", rest.open_task, methods=["POST"]),
         Route("/tasks/{task_id}", rest.task),
         Route("/tasks/{task_id}/close", rest.close_task, methods=["POST"]),
+        Route("/approvals", rest.approvals),
+        Route("/approvals/{hold_id}", rest.approval),
+        Route("/approvals/{hold_id}/{answer}", rest.answer_approval, methods=["POST"]),
         Route("/stream/events", rest.stream_events),
         Route("/openapi.json", rest.openapi),
     ]
@@ -165,6 +170,38 @@ class _Rest:
         given = await _body(request)
         return await self._task_answer(partial(close_task, self._host.workspace, request.path_params["task_id"], given))
 
+    async def approvals(self, request: Request) -> Response:
+        if not self._is_operator(request):
+            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", "Held calls are shown to people only."))
+        _refuse_unknown_filters(set(request.query_params), {"state"})
+        state = request.query_params.get("state")
+        book, now = self._host.workspace.gate.approvals, self._host.workspace.clock.now_ms()
+        found = await anyio.to_thread.run_sync(book.holds, state)
+        return JSONResponse({"results": [one.as_document(now) for one in found]})
+
+    async def approval(self, request: Request) -> Response:
+        if not self._is_operator(request):
+            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", "Held calls are shown to people only."))
+        book = self._host.workspace.gate.approvals
+        return await self._approval_answer(partial(book.find, request.path_params["hold_id"]))
+
+    async def answer_approval(self, request: Request) -> Response:
+        if not self._is_operator(request):
+            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", "Only a person answers held calls."))
+        given = await _body(request)
+        workspace, hold_id = self._host.workspace, request.path_params["hold_id"]
+        if request.path_params["answer"] == "revoke":
+            return await self._approval_answer(partial(workspace.gate.approvals.revoke, hold_id, "rest"))
+        answer = _persons_answer(request.path_params["answer"], given)
+        return await self._approval_answer(partial(answer_hold, workspace, hold_id, answer))
+
+    async def _approval_answer(self, action: Callable[[], Hold]) -> Response:
+        try:
+            hold = await anyio.to_thread.run_sync(action)
+        except CodePlaneError as error:
+            return error_response(404 if error.code == "APPROVAL_NOT_FOUND" else 400, error.report())
+        return JSONResponse(hold.as_document(self._host.workspace.clock.now_ms()))
+
     def _is_operator(self, request: Request) -> bool:
         return is_operator(request.headers.get("authorization"), self._host.token)
 
@@ -219,6 +256,17 @@ def _row_document(row: LedgerRow) -> dict[str, Any]:
         **{name: body[name] for name in _SHOWN_EVIDENCE if name in body},
         "hash": row.hash,
     }
+
+
+def _persons_answer(word: str, given: dict[str, Any]) -> PersonsAnswer:
+    """Read what a person says: comment, and for an approval scope and minutes."""
+    if word not in {"approve", "deny"}:
+        raise CodePlaneError("INVALID_ARGUMENTS", "The answer is approve, deny or revoke.")
+    _refuse_unknown_filters(set(given), {"comment", "scope", "minutes"})
+    comment, scope, minutes = given.get("comment", ""), given.get("scope", "once"), given.get("minutes", 60)
+    if not isinstance(comment, str) or not isinstance(scope, str) or type(minutes) is not int:
+        raise CodePlaneError("INVALID_ARGUMENTS", "comment and scope are texts, minutes is a whole number.")
+    return PersonsAnswer(word == "approve", "operator token over REST", comment, scope, minutes)
 
 
 def _task_filter_of(request: Request) -> TaskFilter:

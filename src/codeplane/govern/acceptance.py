@@ -1,0 +1,88 @@
+"""What a person has decided about governance, kept outside of the repository where agents' tools do not reach."""
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.hashing import sha256_text
+from codeplane.govern.rulebook import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The mode of a repository, the intents that were accepted, and digests of accepted policy files.
+
+    `mode` is None as long as nothing has switched governance on or off.
+    """
+
+    mode: Mode | None = None
+    intents: str | None = None
+    policies: tuple[str, ...] = ()
+
+    def has_accepted_policy(self, text: str) -> bool:
+        """Tell whether this very text was accepted."""
+        return sha256_text(text) in self.policies
+
+    def with_policy(self, text: str) -> "Acceptance":
+        """Return it with one more accepted policy file; the few last ones are kept, for branches differ."""
+        known = [one for one in self.policies if one != sha256_text(text)]
+        return replace(self, policies=(*known[-19:], sha256_text(text)))
+
+
+class AcceptanceStore:
+    """One small file per repository in the user state directory.
+
+    Invariant: it is replaced as a whole; one that cannot be read means that nothing was accepted and intents are asked
+    for.
+    """
+
+    def __init__(self, directory: Path, repo_id: str) -> None:
+        self._path = directory / f"{repo_id}.json"
+
+    def load(self) -> Acceptance:
+        """Return what was decided."""
+        try:
+            text = self._path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return Acceptance()
+        except (OSError, UnicodeDecodeError):
+            return _NOTHING_ACCEPTED
+        try:
+            return _from_json(json.loads(text))
+        except (ValueError, KeyError, TypeError):
+            return _NOTHING_ACCEPTED
+
+    def save(self, acceptance: Acceptance) -> None:
+        """Keep what was decided.
+
+        Raises:
+            CodePlaneError: PERMISSION_DENIED when the user state directory cannot be written.
+        """
+        mode = acceptance.mode.value if acceptance.mode is not None else None
+        document = {"version": 1, "mode": mode, "intents": acceptance.intents, "policies": list(acceptance.policies)}
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(dir=self._path.parent, prefix=".governance-")
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(document, file)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(self._path)
+        except OSError as error:
+            message = f"What was decided cannot be kept: {error.strerror or error}"
+            raise CodePlaneError("PERMISSION_DENIED", message) from error
+
+
+_NOTHING_ACCEPTED = Acceptance(Mode.ENFORCE, "")
+
+
+def _from_json(document: dict[str, Any]) -> Acceptance:
+    mode = document["mode"]
+    intents = document["intents"]
+    if intents is not None and not isinstance(intents, str):
+        raise TypeError
+    return Acceptance(Mode(mode) if mode is not None else None, intents, tuple(map(str, document["policies"])))

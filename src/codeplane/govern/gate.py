@@ -1,0 +1,246 @@
+"""The gate: gathers what policies need, asks them, and turns what they say into the door's answer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from codeplane.core.errors import CodePlaneError, ErrorReport
+from codeplane.core.logs import fields, get_logger
+from codeplane.core.printable import printable_name, visible_text
+from codeplane.core.redaction import redact, redact_value
+from codeplane.govern.approvals import APPROVED, DENIED, ApprovalBook, CallKey, HoldRequest
+from codeplane.govern.governed_call import GovernedCall, StalePath
+from codeplane.govern.policies.catalog import POLICIES
+from codeplane.govern.rulebook import Rulebook, RuleTexts
+from codeplane.govern.sessions_memory import SessionsMemory
+from codeplane.govern.sources import RuleSources
+from codeplane.govern.verdicts import Judgement, Verdict, judge
+from codeplane.ledger.callers import CallerKind
+from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, NewEvent, RowFilter
+from codeplane.ledger.policy import Allow, CallFacts, Decision, Deny, Hold
+
+_log = get_logger(__name__)
+RULES_KIND: Final = "rules_in_force"
+_TRIES: Final = 3
+_PREVIEW_CHARS: Final = 20_000
+# Somebody else was faster, or a person has not answered yet: no sign of a loop.
+_NO_LOOP: Final = frozenset(
+    {"STALE_FILE", "APPROVAL_PENDING", "CIRCUIT_OPEN", "CANCELLED", "GIT_LOCKED", "BUDGET_EXCEEDED"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Surrounding:
+    """What the gate asks of the repository: the hash of a working file, and who left it so."""
+
+    working_hash: Callable[[str], str | None]
+    last_writer: Callable[[str, str], dict[str, Any] | None]
+
+
+class Gate:
+    """Decides over every call.
+
+    Invariant: what is decided follows from the recorded call and the recorded rules alone.
+    """
+
+    def __init__(
+        self,
+        sources: RuleSources,
+        chain: EventChain,
+        approvals: ApprovalBook,
+        memory: SessionsMemory,
+        around: Surrounding,
+    ) -> None:
+        self.sources = sources
+        self.approvals = approvals
+        self.memory = memory
+        self._chain = chain
+        self._around = around
+        self._recorded_rules: set[str] = set()
+
+    def rules(self) -> Rulebook:
+        """Return the rules in force now."""
+        return self.sources.rules()[1]
+
+    def decide(self, facts: CallFacts) -> Decision:
+        """Judge a call; an approval it rests on is used up here."""
+        try:
+            return self._decide(facts)
+        except CodePlaneError:
+            if facts.mutates:
+                raise
+            return Decision(Allow("reads go on"), "default")
+        except Exception:  # noqa: BLE001 - whatever breaks here must refuse changes, not take the door down.
+            _log.exception("the gate failed", extra=fields(operation=facts.operation))
+            if not facts.mutates:
+                return Decision(Allow("reads go on"), "default")
+            message = "The gate failed, so the change was refused."
+            report = ErrorReport("POLICY_DENIED", message, "A person looks at the log; reads still work.")
+            return Decision(Deny(report), "gate")
+
+    def _decide(self, facts: CallFacts) -> Decision:
+        decision: Decision | None = None
+        for _ in range(_TRIES):
+            texts, rules = self.sources.rules()
+            call = self._gathered(facts, rules)
+            judgement = judge(POLICIES, call, rules)
+            if judgement.opinion.verdict is Verdict.HOLD:
+                call = self._with_answer(facts, call, rules, judgement)
+                judgement = judge(POLICIES, call, rules)
+            said = call.approved
+            is_used = said is not None and said.state == APPROVED and said.is_exact
+            is_let_through = judgement.opinion.verdict is Verdict.ALLOW
+            if said is not None and is_used and is_let_through and not self.approvals.use(said.hold_id, facts.call_id):
+                # Somebody else used it up at the same moment.
+                continue
+            decision = self._decision(facts, texts, rules, call, judgement)
+            break
+        if decision is None:
+            raise CodePlaneError("POLICY_DENIED", "The approval was used up by another call.")
+        return decision
+
+    def observe(self, facts: CallFacts, outcome: str, error: str | None, seen: Mapping[str, str | None]) -> None:
+        """Remember what a call showed of files, and whether it failed."""
+        self.memory.saw(facts.session, seen)
+        if not facts.mutates:
+            return
+        if outcome == "finished":
+            self.memory.succeeded(facts.session)
+        elif error is not None and error not in _NO_LOOP:
+            self.memory.failed(facts.session, _same_call(facts), error)
+
+    def _gathered(self, facts: CallFacts, rules: Rulebook) -> GovernedCall:
+        effects = facts.effects
+        call = GovernedCall(
+            operation=facts.operation,
+            effect=facts.effect.value,
+            mutates=facts.mutates,
+            is_person=facts.caller.kind is CallerKind.PERSON,
+            surface=facts.caller.surface,
+            session=facts.session,
+            now_ms=facts.now_ms,
+            tool_class=facts.tool_class,
+            writes=tuple(printable_name(path.text) for path in effects.writes),
+            deletes=tuple(printable_name(path.text) for path in effects.deletes),
+            git_refs=tuple(redact(printable_name(ref)) for ref in effects.git_refs),
+            commands=tuple(redact(" ".join(command)) for command in effects.commands),
+            network=tuple(redact(host) for host in effects.network),
+            destructive=effects.destructive,
+            is_git=facts.is_git,
+            given_intent=facts.given_intent,
+            given_class=facts.given_class,
+            arguments_digest=facts.arguments_digest,
+            schema_digest=facts.schema_digest,
+        )
+        if not facts.mutates:
+            return call
+        n_failures = self.memory.n_equal_failures(facts.session, _same_call(facts)) if rules.is_enforced else 0
+        unseen, stale = self._compared(facts)
+        return replace(
+            call,
+            selected_intent=self.memory.selected(facts.session),
+            unseen=unseen,
+            stale=stale,
+            n_equal_failures=n_failures,
+        )
+
+    def _compared(self, facts: CallFacts) -> tuple[tuple[str, ...], tuple[StalePath, ...]]:
+        """Return what would be overwritten unseen, and what is not as the session last saw it."""
+        effects = facts.effects
+        replaced = (*effects.deletes, *effects.overwrites, *(effects.writes if effects.destructive else ()))
+        known = {path.text for path in effects.anchored}
+        unseen, stale = [], []
+        for path in dict.fromkeys(one.text for one in replaced if one.text not in known):
+            expected = self.memory.last_seen(facts.session, path)
+            is_overwritten = any(one.text == path for one in effects.overwrites)
+            if expected is None and not is_overwritten:
+                continue
+            current = self._around.working_hash(path)
+            if current is not None and expected is None:
+                unseen.append(path)
+            elif expected is not None and current is not None and current != expected:
+                who = self._around.last_writer(path, current)
+                # What git does is kept before, and git itself changes files that a session saw.
+                is_others = who.get("session") != facts.session if who is not None else not facts.is_git
+                if is_others:
+                    stale.append(StalePath(path, expected, current, who))
+        return tuple(unseen), tuple(stale)
+
+    def _with_answer(self, facts: CallFacts, call: GovernedCall, rules: Rulebook, judgement: Judgement) -> GovernedCall:
+        key = _key(facts, rules)
+        said = self.approvals.said_of(key, call.selected_intent, judgement.opinion.rule)
+        return replace(call, approved=said) if said is not None and said.state in {APPROVED, DENIED} else call
+
+    def _decision(
+        self, facts: CallFacts, texts: RuleTexts, rules: Rulebook, call: GovernedCall, judgement: Judgement
+    ) -> Decision:
+        explanation: dict[str, Any] = {}
+        if facts.mutates:
+            self._record_rules(texts, rules)
+            explanation = {"rules": rules.digest, "call": call.as_dict(), "judgement": judgement.as_dict()}
+        opinion = judgement.opinion
+        intent = call.selected_intent if rules.is_enforced else None
+        if opinion.verdict is Verdict.DENY:
+            report = opinion.report or ErrorReport("POLICY_DENIED", opinion.reason)
+            return Decision(Deny(report), judgement.policy, explanation, intent)
+        if opinion.verdict is Verdict.ALLOW:
+            approval = call.approved.hold_id if call.approved is not None and call.approved.state == APPROVED else None
+            return Decision(Allow(opinion.reason), judgement.policy, explanation, intent, approval)
+        request = HoldRequest(
+            _key(facts, rules), opinion.reason, judgement.policy, opinion.rule, call.selected_intent,
+            self._card(facts, call, judgement), worktree=facts.worktree,
+        )  # fmt: skip
+        hold = self.approvals.request(request)
+        verdict = Hold(opinion.reason, hold.hold_id, hold.expires_ms, opinion.code)
+        return Decision(verdict, judgement.policy, explanation, intent)
+
+    def _card(self, facts: CallFacts, call: GovernedCall, judgement: Judgement) -> dict[str, Any]:
+        preview = ""
+        if facts.preview is not None:
+            try:
+                preview = facts.preview()
+            except CodePlaneError as error:
+                preview = f"(no preview: {error.message})"
+        return {
+            "operation": facts.operation,
+            "arguments": _visible(redact_value(dict(facts.arguments))),
+            "preview": visible_text(redact(preview[:_PREVIEW_CHARS])),
+            "is_preview_cut": len(preview) > _PREVIEW_CHARS,
+            "paths": [visible_text(path) for path in call.touched[:200]],
+            "git_refs": [visible_text(ref) for ref in call.git_refs[:50]],
+            "commands": [visible_text(command) for command in call.commands],
+            "network": list(call.network),
+            "intent": call.selected_intent,
+            "caller": {"session": facts.session, "surface": facts.caller.surface, "client": facts.caller.client},
+            "policy": judgement.policy,
+            "rule": judgement.opinion.rule,
+            "arguments_digest": facts.arguments_digest,
+        }
+
+    def _record_rules(self, texts: RuleTexts, rules: Rulebook) -> None:
+        """Keep the rules that a decision rests on, once, so that it can be made again."""
+        if rules.digest in self._recorded_rules:
+            return
+        wanted = RowFilter(kinds=(RULES_KIND,), body_holds=rules.digest, limit=1)
+        if not self._chain.rows(wanted):
+            body = {"digest": rules.digest, "rules": texts.as_dict()}
+            self._chain.append(NewEvent(RULES_KIND, SYSTEM_SESSION, body))
+        self._recorded_rules.add(rules.digest)
+
+
+def _key(facts: CallFacts, rules: Rulebook) -> CallKey:
+    return CallKey(facts.session, facts.operation, facts.arguments_digest, rules.digest, facts.schema_digest)
+
+
+def _same_call(facts: CallFacts) -> str:
+    """Return what makes two failing calls the same: what they are and what they touch."""
+    touched = sorted({path.text for path in facts.effects.touched})
+    return "\n".join((facts.operation, *(touched or (facts.arguments_digest,))))
+
+
+def _visible(value: Any) -> Any:
+    if isinstance(value, str):
+        return visible_text(value[:_PREVIEW_CHARS])
+    if isinstance(value, Mapping):
+        return {visible_text(str(name)): _visible(one) for name, one in value.items()}
+    return [_visible(one) for one in value] if isinstance(value, list | tuple) else value

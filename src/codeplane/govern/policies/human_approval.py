@@ -1,0 +1,35 @@
+"""No surprise without a person: what is DESTRUCTIVE waits until somebody has agreed to this very call."""
+
+from codeplane.core.errors import ErrorReport
+from codeplane.govern.governed_call import GovernedCall
+from codeplane.govern.policies.risk import DESTRUCTIVE, dangers_of
+from codeplane.govern.policies.team_rules import allowing_rule
+from codeplane.govern.rulebook import Rulebook
+from codeplane.govern.verdicts import Opinion, Verdict, deny
+
+
+class HumanApproval:
+    """Holds destructive calls that nobody has approved."""
+
+    name = "human approval"
+
+    def judge(self, call: GovernedCall, rules: Rulebook) -> Opinion | None:
+        """Look for an approval of this call, or a grant or rule that covers it."""
+        if not call.is_governed:
+            return None
+        said = call.approved
+        if said is not None and said.state == "denied":
+            comment = f" The person says: {said.comment}" if said.comment else ""
+            details = {"hold_id": said.hold_id, "comment": said.comment}
+            message = f"A person has refused this call.{comment}"
+            return deny(ErrorReport("APPROVAL_DENIED", message, details=details), "refused", said.hold_id)
+        if said is not None and said.state == "approved":
+            return Opinion(Verdict.ALLOW, f"approved ({said.scope})", "approved", said.hold_id)
+        # A command is dangerous wherever it runs; for the rest intents have to be in force.
+        dangers = dangers_of(call) if rules.is_enforced or call.commands else ()
+        if not dangers:
+            return None
+        rule = allowing_rule(call, rules)
+        if rule is not None:
+            return Opinion(Verdict.ALLOW, f"allowed by the rule {rule}", rule)
+        return Opinion(Verdict.HOLD, f"{DESTRUCTIVE}: it {'; '.join(dangers)}.", "destructive", dangers[0])

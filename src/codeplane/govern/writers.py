@@ -1,0 +1,39 @@
+"""Who left a file as it is."""
+
+from typing import Any, Final
+
+from codeplane.core.clock import iso_from_ms
+from codeplane.edit.records import RecordStore
+from codeplane.ledger.chain import EventChain, LedgerRow, RowFilter
+
+_LOOK_BACK: Final = 2_000
+
+
+def last_writer(
+    chain: EventChain, records: RecordStore, path: str, sha256: str, except_call: str | None = None
+) -> dict[str, Any] | None:
+    """Return which call left a file with these bytes: session, task, intent and time; None when it was none of ours."""
+    # Those that have not ended yet first: one that ends meanwhile is among the rows then.
+    for call in chain.open_calls():
+        found = records.find(call.call_id) if call.call_id != except_call else None
+        if found is not None and any(
+            one.path.text == path and one.after is not None and one.after.sha256 == sha256 for one in found[0].changes
+        ):
+            return _writer(call.begun)
+    wanted = RowFilter(kinds=("finished",), body_holds=sha256, among_newest=_LOOK_BACK, limit=_LOOK_BACK)
+    for row in chain.rows(wanted):
+        after = row.body.get("after")
+        if isinstance(after, dict) and after.get(path) == sha256:
+            return _writer(row)
+    return None
+
+
+def _writer(row: LedgerRow) -> dict[str, Any]:
+    found = {
+        "session": row.session,
+        "task": row.task_id,
+        "call": row.call_id,
+        "operation": row.operation,
+        "time": iso_from_ms(row.ts_ms),
+    }
+    return found | ({"intent": row.body["intent"]} if row.body.get("intent") else {})
