@@ -112,11 +112,29 @@ def _check_names(history: History, difference: Difference, arguments: tuple[str,
     told = [(file.change.path, file.change.status, file.change.old_path) for file in difference.files]
     assert {one for one in told if one[0] not in unmerged} == {one for one in expected if one[0] not in unmerged}
     assert {one[0] for one in told} >= {one[0] for one in expected}
+    assert {file.change.path for file in difference.files if file.change.is_binary} - unmerged == (
+        _binary_names(history, arguments) - unmerged
+    )
     if not unmerged:
         words = history.git("diff", "--shortstat", "-M", *arguments).decode()
         counts = [int(part) for part in words.split() if part.isdigit()]
         assert (counts[:1] or [0]) == [len(difference.files)]
         assert sum(counts[1:]) == difference.insertions + difference.deletions
+
+
+def _binary_names(history: History, arguments: tuple[str, ...]) -> set[str]:
+    """Return the names of files in which git counts no lines, whether or not their content changed."""
+    found = set()
+    fields = iter(history.git("diff", "--numstat", "-z", "-M", *arguments).split(b"\0"))
+    for entry in fields:
+        added, _, rest = entry.partition(b"\t")
+        name = rest.partition(b"\t")[2]
+        if entry and not name:
+            next(fields)
+            name = next(fields)
+        if added == b"-":
+            found.add(os.fsdecode(name))
+    return found
 
 
 def _new_side(change: RawChange, stored: dict[str, str], contents: dict[str, bytes]) -> list[str]:
@@ -225,4 +243,22 @@ def test_a_mode_change_alone_and_an_empty_new_file_are_listed(tmp_path: Path) ->
     assert [(f.path, f.status, f.old_mode, f.new_mode, f.hunks) for f in files] == [
         ("empty", "added", None, "100644", []),
         ("run.sh", "modified", "100644", "100755", []),
+    ]
+
+
+@pytest.mark.parametrize("binary", [b"\0\1\2", b"text, but not for git\n"])
+def test_a_binary_file_is_one_although_only_its_name_or_mode_changed(tmp_path: Path, binary: bytes) -> None:
+    text = {"moved.txt": "lines\n", "run.sh": "run\n", ".gitattributes": "*.bin -diff\n"}
+    root = make_repository(tmp_path / "r", {"moved.bin": binary, "run.bin": binary + b"x", **text})
+    git(root, "mv", "moved.bin", "new\nname.bin")
+    git(root, "mv", "moved.txt", "name.txt")
+    for name in ("run.bin", "run.sh"):
+        (root / name).chmod(0o755)
+    git(root, "add", "-A")
+    found = read_difference(root, Comparison(staged=True)).files
+    assert [(f.change.path, f.change.status, f.change.is_binary, f.has_same_content) for f in found] == [
+        ("name.txt", "renamed", False, True),
+        ("new\nname.bin", "renamed", True, True),
+        ("run.bin", "modified", True, True),
+        ("run.sh", "modified", False, True),
     ]
