@@ -17,19 +17,24 @@ from support.effort import examples
 from support.histories import STATES, History, make_history
 from support.repositories import git, make_repository, write
 
-_LINE = re.compile(rb"^\^?([0-9a-f]+) +(?:.*? +)?(\d+) \(<([^>]*)> +(\d+ [+-]\d{4}) +(\d+)\) ?(.*)$", re.DOTALL)
+_LINE = re.compile(rb"^\^?([0-9a-f]+) (.*?) +(\d+) \(<([^>]*)> +(\d+ [+-]\d{4}) +(\d+)\) ?(.*)$", re.DOTALL)
+# The format for people shows names as they are: one with a line break goes on at the beginning of the next line, where
+# an id would stand otherwise.
+_NEXT_LINE = re.compile(rb"\n(?=\^?[0-9a-f]{39,} )")
 
 
 def _plain_blame(history: History, *arguments: str) -> list[tuple[object, ...]]:
-    """Return (oid, original line, e-mail, time, line, content) of each line."""
+    """Return (oid, original name and line, e-mail, time, line, content) of each line."""
     found: list[tuple[object, ...]] = []
-    for line in history.git("blame", "-l", "-n", "-e", "-t", "--root", *arguments).split(b"\n")[:-1]:
+    listing = history.git("blame", "-f", "-l", "-n", "-e", "-t", "--root", *arguments).removesuffix(b"\n")
+    for line in _NEXT_LINE.split(listing) if listing else []:
         match = _LINE.match(line)
         assert match is not None, line
-        oid, original, email, when, number, content = match.groups()
+        oid, name, original, email, when, number, content = match.groups()
         is_new = not oid.strip(b"0")
+        origin = (None if is_new else oid.decode(), os.fsdecode(name), int(original))
         time = None if is_new else parse_time(when.decode())
-        found.append((None if is_new else oid.decode(), int(original), email.decode(), time, int(number), content))
+        found.append((*origin, email.decode(), time, int(number), content))
     return found
 
 
@@ -38,7 +43,8 @@ def _told(history: History, revision: str | None, path: RepoPath, first: int, la
     for group in read_blame(history.root, revision, path, first, last):
         time = None if group.oid is None else group.author.time
         for i, content in enumerate(group.lines):
-            told.append((group.oid, group.original_first + i, group.author.email, time, group.first + i, content))
+            origin = (group.oid, group.path, group.original_first + i)
+            told.append((*origin, group.author.email, time, group.first + i, content))
     return told
 
 
@@ -48,10 +54,9 @@ def test_blame_is_that_of_git(tmp_path_factory: pytest.TempPathFactory, seed: in
     dice = random.Random(seed)
     state = dice.choice([state for state in STATES if state != "unborn"])
     history = make_history(tmp_path_factory.mktemp("h") / "x", seed, state)
-    listing = history.git("ls-tree", "-r", "-z", "--name-only", "HEAD").split(b"\0")
-    names = [os.fsdecode(name) for name in listing]
-    plain = [name for name in names if re.fullmatch(r"[\w ./*\[\]\"-]+", name) and name not in {"module", "sub"}]
-    path = RepoPath.parse(dice.choice([name for name in plain if not name.endswith(".bin")]))
+    names = [os.fsdecode(name) for name in history.git("ls-tree", "-r", "-z", "--name-only", "HEAD").split(b"\0")]
+    lined = [name for name in names if name and not name.endswith(".bin") and name not in {"module", "sub"}]
+    path = RepoPath.known(dice.choice(lined))
     head = history.git("rev-parse", "HEAD").decode().strip()
     expected = _plain_blame(history, "HEAD", "--", path.text)
     assert _told(history, head, path, 1, 10**6) == expected
@@ -74,12 +79,13 @@ def test_lines_that_are_not_committed_have_no_commit(tmp_path: Path) -> None:
     ]
 
 
-def test_lines_moved_with_a_rename_say_where_they_were(tmp_path: Path) -> None:
-    root = make_repository(tmp_path / "r", {'old "name': "1\n2\n3\n"})
-    git(root, "mv", 'old "name', "new")
+@pytest.mark.parametrize("name", ['old "name', "old\nname", 'old\n"name"', "old\tname\t", "old\\name"])
+def test_lines_moved_with_a_rename_say_where_they_were(tmp_path: Path, name: str) -> None:
+    root = make_repository(tmp_path / "r", {name: "1\n2\n3\n"})
+    git(root, "mv", name, "new")
     git(root, "commit", "-qm", "second")
     (group,) = read_blame(root, None, RepoPath("new"), 1, 9)
-    assert group.path == 'old "name'
+    assert group.path == name
 
 
 def test_commits_that_people_want_ignored_are(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from codeplane.git.status import CHANGES
 from codeplane.index.ignore_rules import IgnoreRules
 from codeplane.operations.patches import DiffFile, DiffHunk, DiffLine, PageSize, Place, page_of
 from support.effort import examples
-from support.histories import History, make_history
+from support.histories import History, make_history, run_plain_git
 from support.repositories import git, make_repository, write
 
 _SEEDS = st.integers(0, 2**32 - 1)
@@ -96,7 +97,7 @@ def _check(history: History, comparison: Comparison, arguments: tuple[str, ...],
     contents = _blobs(history, oids)
     for change, file in checked:
         old = contents[change.old_oid] if change.old_oid is not None else b""
-        assert _patched(old, file.hunks) in _new_sides(history, change, stored, contents), (history.seed, change)
+        assert _patched(old, file.hunks) == _new_side(change, stored, contents), (history.seed, change)
         counts = [sum(line.origin == sign for hunk in file.hunks for line in hunk.lines) for sign in "+-"]
         assert counts == [file.insertions, file.deletions]
 
@@ -111,6 +112,9 @@ def _check_names(history: History, difference: Difference, arguments: tuple[str,
     told = [(file.change.path, file.change.status, file.change.old_path) for file in difference.files]
     assert {one for one in told if one[0] not in unmerged} == {one for one in expected if one[0] not in unmerged}
     assert {one[0] for one in told} >= {one[0] for one in expected}
+    assert {file.change.path for file in difference.files if file.change.is_binary} - unmerged == (
+        _binary_names(history, arguments) - unmerged
+    )
     if not unmerged:
         words = history.git("diff", "--shortstat", "-M", *arguments).decode()
         counts = [int(part) for part in words.split() if part.isdigit()]
@@ -118,20 +122,26 @@ def _check_names(history: History, difference: Difference, arguments: tuple[str,
         assert sum(counts[1:]) == difference.insertions + difference.deletions
 
 
-def _new_sides(
-    history: History, change: RawChange, stored: dict[str, str], contents: dict[str, bytes]
-) -> list[list[str]]:
-    """Return what the new side may be: what git names, or else the working file, stored or as it is.
+def _binary_names(history: History, arguments: tuple[str, ...]) -> set[str]:
+    """Return the names of files in which git counts no lines, whether or not their content changed."""
+    found = set()
+    fields = iter(history.git("diff", "--numstat", "-z", "-M", *arguments).split(b"\0"))
+    for entry in fields:
+        added, _, rest = entry.partition(b"\t")
+        name = rest.partition(b"\t")[2]
+        if entry and not name:
+            next(fields)
+            name = next(fields)
+        if added == b"-":
+            found.add(os.fsdecode(name))
+    return found
 
-    Line ends that the index already has are not converted, which no other command tells.
-    """
+
+def _new_side(change: RawChange, stored: dict[str, str], contents: dict[str, bytes]) -> list[str]:
+    """Return the lines of the new side: what git names, or else the working file as git would store it."""
     if change.status == "deleted":
-        return [[]]
-    if change.new_oid in contents:
-        return [_lines(contents[change.new_oid])]
-    full = history.root / change.path
-    sides = [_lines(contents[stored[change.path]])]
-    return sides if full.is_symlink() else [*sides, _lines(full.read_bytes())]
+        return []
+    return _lines(contents[change.new_oid if change.new_oid in contents else stored[change.path]])
 
 
 def _blobs(history: History, oids: set[str]) -> dict[str, bytes]:
@@ -151,21 +161,23 @@ def _blobs(history: History, oids: set[str]) -> dict[str, bytes]:
 
 
 def _working_blobs(history: History, paths: list[str]) -> dict[str, str]:
-    """Return the blobs of working files as git would store them: line ends converted where attributes say so."""
-    plain, found = [], {}
-    for path in paths:
-        full = history.root / path
-        if full.is_symlink() or "\n" in path or path.startswith('"'):
-            data = os.fsencode(full.readlink()) if full.is_symlink() else full.read_bytes()
-            filters = ("--no-filters",) if full.is_symlink() else (f"--path={path}",)
-            named = history.try_git("hash-object", "-w", "--stdin", *filters, stdin=data)
-            found[path] = named.stdout_text.strip()
-        else:
-            plain.append(path)
-    asked = b"".join(os.fsencode(path) + b"\n" for path in plain)
-    named = history.try_git("hash-object", "-w", "--stdin-paths", stdin=asked)
-    assert named.returncode == 0, named.stderr_text
-    return found | dict(zip(plain, named.stdout_text.split(), strict=True))
+    """Return the blobs of working files as git stores them, by adding them to a copy of the index.
+
+    Attributes that a sparse tree leaves out, and line ends that the index has already, are read from the index;
+    `git hash-object` looks at neither. The copy keeps its time, by which git tells what may have changed since.
+    """
+    index = Path(os.fsdecode(history.git("rev-parse", "--path-format=absolute", "--git-path", "index")).rstrip("\n"))
+    copy = index.with_name("index.copy")
+    shutil.copy2(index, copy)
+    environment = {"GIT_INDEX_FILE": str(copy)}
+    names = b"\0".join(os.fsencode(path) for path in paths)
+    how = ("--literal-pathspecs", "add", "--force", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul")
+    added = run_plain_git(history.root, *how, stdin=names, variables=environment)
+    assert added.returncode == 0, added.stderr_text
+    listing = run_plain_git(history.root, "ls-files", "-z", "--stage", variables=environment).stdout
+    copy.unlink()
+    entries = (entry.partition(b"\t") for entry in listing.split(b"\0"))
+    return {os.fsdecode(name): facts.split()[1].decode() for facts, _, name in entries if facts}
 
 
 @given(seed=_SEEDS)
@@ -231,4 +243,22 @@ def test_a_mode_change_alone_and_an_empty_new_file_are_listed(tmp_path: Path) ->
     assert [(f.path, f.status, f.old_mode, f.new_mode, f.hunks) for f in files] == [
         ("empty", "added", None, "100644", []),
         ("run.sh", "modified", "100644", "100755", []),
+    ]
+
+
+@pytest.mark.parametrize("binary", [b"\0\1\2", b"text, but not for git\n"])
+def test_a_binary_file_is_one_although_only_its_name_or_mode_changed(tmp_path: Path, binary: bytes) -> None:
+    text = {"moved.txt": "lines\n", "run.sh": "run\n", ".gitattributes": "*.bin -diff\n"}
+    root = make_repository(tmp_path / "r", {"moved.bin": binary, "run.bin": binary + b"x", **text})
+    git(root, "mv", "moved.bin", "new\nname.bin")
+    git(root, "mv", "moved.txt", "name.txt")
+    for name in ("run.bin", "run.sh"):
+        (root / name).chmod(0o755)
+    git(root, "add", "-A")
+    found = read_difference(root, Comparison(staged=True)).files
+    assert [(f.change.path, f.change.status, f.change.is_binary, f.has_same_content) for f in found] == [
+        ("name.txt", "renamed", False, True),
+        ("new\nname.bin", "renamed", True, True),
+        ("run.bin", "modified", True, True),
+        ("run.sh", "modified", False, True),
     ]

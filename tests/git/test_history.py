@@ -339,3 +339,19 @@ def test_line_history_goes_on_across_a_rename(tmp_path: Path) -> None:
         ('new"name', 4, 4, 1, 1),
         ("old name", 3, 3, 1, 0),
     ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["two\nlines", "two\n+++ b/x", "two\n@@ -1 +1 @@", 'two\n"lines"', "ends with tab\t", " b/x", "back\\slash", "ünï"],
+)
+def test_line_history_names_a_file_as_it_was_called(tmp_path: Path, name: str) -> None:
+    root = make_repository(tmp_path / "r", {name: "1\n2\n3\n" + "same\n" * 20})
+    git(root, "mv", name, "new")
+    write(root, {"new": "0\n1\ntwo\n3\n" + "same\n" * 20})
+    git(root, "commit", "-qam", "second")
+    found = read_line_history(find_repository(root), resolve(root, "HEAD"), RepoPath("new"), (3, 3), limit=9)
+    assert [(c.path, c.first, c.last, c.insertions, c.deletions) for c in found] == [
+        ("new", 3, 3, 1, 1),
+        (name, 2, 2, 1, 0),
+    ]

@@ -93,6 +93,19 @@ def test_kinds_of_change_are_named(git_door: Door) -> None:
     assert [line["origin"] for hunk in files["was_file"]["hunks"] for line in hunk["lines"]] == ["-", "+"]
 
 
+def test_a_binary_file_that_is_only_renamed_is_called_binary_and_the_same(git_door: Door) -> None:
+    root = git_door.workspace.root
+    write(root, {"old.bin": b"\0\1\2"})
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "second")
+    git(root, "mv", "old.bin", "new.bin")
+    (file,) = _diff(git_door, staged=True)["files"]
+    assert (file["status"], file["binary"], file["same_content"]) == ("renamed", True, True)
+    text = call(git_door, "git_diff", {"staged": True}).text()
+    assert "(binary, same content)" in text
+    assert "differ" not in text.split("\n", 1)[1]
+
+
 def test_a_submodule_says_its_commits(tmp_path: Path) -> None:
     history = make_history(tmp_path / "x", 1, "plain")
     old, new = "1" * 40, "2" * 40

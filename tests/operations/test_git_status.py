@@ -1,10 +1,12 @@
 """`git_status` through the door."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from codeplane.operations.cursors import make_cursor
 from codeplane.operations.git_status import GIT_STATUS
 from codeplane.operations.run import Door
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
@@ -26,7 +28,7 @@ def test_a_clean_tree_says_so(git_door: Door) -> None:
     assert _status(git_door) == {
         "branch": "main", "head_commit": head, "detached": False, "is_clean": True, "staged": [], "modified": [],
         "untracked": [], "conflicts": [], "staged_count": 0, "modified_count": 0, "untracked_count": 0,
-        "conflict_count": 0, "stash_count": 0, "state": "none",
+        "conflict_count": 0, "stash_count": 0, "state": "none", "pagination": {"total_estimate": 0},
     }  # fmt: skip
     assert call(git_door, "git_status").text() == (
         f"on main at {head[:12]}\nclean: nothing staged, changed or untracked"
@@ -78,13 +80,83 @@ def test_a_path_with_a_typing_mistake_gets_the_nearest_name(git_door: Door) -> N
     assert "src/app.py" in answer.text()
 
 
-def test_many_untracked_files_are_counted_and_the_cut_is_said(git_door: Door) -> None:
-    write(git_door.workspace.root, {f"new-{i:04}.txt": "" for i in range(450)})
-    answer = call(git_door, "git_status")
-    result = result_of(answer)
-    assert (len(result["untracked"]), result["untracked_count"]) == (200, 450)
-    assert "Incomplete: 200 of 450 untracked are listed" in answer.text()
-    assert len(answer.text()) < 8_000
+def _change_much(root: Path) -> dict[str, list[str]]:
+    """Change more than fits on a page and return the names in each list."""
+    names = {part: [f"{part}/{i:03}-{'x' * (i % 40)}.txt" for i in range(150)] for part in ("staged", "modified")}
+    write(root, dict.fromkeys(names["modified"], "old\n"))
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "second")
+    write(root, dict.fromkeys(names["staged"], "new\n"))
+    git(root, "add", "-A")
+    names["untracked"] = [f"untracked-{i:03}" for i in range(200)]
+    write(root, dict.fromkeys([*names["modified"], *names["untracked"]], "new\n"))
+    return names
+
+
+def _pages(door: Door, **arguments: Any) -> list[dict[str, Any]]:
+    pages = [_status(door, **arguments)]
+    while cursor := pages[-1]["pagination"].get("next_cursor"):
+        rest = {"limit": arguments["limit"]} if "limit" in arguments else {}
+        pages.append(_status(door, cursor=cursor, **rest))
+    return pages
+
+
+@pytest.mark.parametrize("limit", [None, 70, 149, 150, 1000])
+def test_pages_together_list_everything_once_and_count_the_whole(git_door: Door, limit: int | None) -> None:
+    names = _change_much(git_door.workspace.root)
+    pages = _pages(git_door, **({"limit": limit} if limit else {}))
+    for part in ("staged", "modified"):
+        assert [file["path"] for page in pages for file in page[part]] == names[part]
+    assert [name for page in pages for name in page["untracked"]] == names["untracked"]
+    counts = {(page["staged_count"], page["modified_count"], page["untracked_count"]) for page in pages}
+    assert counts == {(150, 150, 200)}
+    assert {page["pagination"]["total_estimate"] for page in pages} == {500}
+    assert len(pages) == -(-500 // limit) if limit else len(pages) > 3
+
+
+def test_pages_of_text_stay_small_name_every_file_and_say_how_to_go_on(git_door: Door) -> None:
+    names = _change_much(git_door.workspace.root)
+    texts = [call(git_door, "git_status").text()]
+    assert "untracked: 200, on another page" in texts[0]
+    while cursor := re.search(r"^more: cursor=(\S+)$", texts[-1], re.MULTILINE):
+        texts.append(call(git_door, "git_status", {"cursor": cursor[1]}).text())
+    assert max(map(len, texts)) < 8_000
+    words = set("\n".join(texts).split())
+    assert words >= {name for part in names.values() for name in part}
+
+
+def test_a_page_of_one_directory_goes_on_in_that_directory(git_door: Door) -> None:
+    names = _change_much(git_door.workspace.root)
+    pages = _pages(git_door, paths=["modified"], limit=100)
+    assert [[file["path"] for file in page["modified"]] for page in pages] == [
+        names["modified"][:100],
+        names["modified"][100:],
+    ]
+    assert not any(page["staged"] or page["untracked"] for page in pages)
+
+
+def test_lists_that_change_between_pages_end_the_cursor(git_door: Door) -> None:
+    root = git_door.workspace.root
+    write(root, {f"new-{i}": "" for i in range(5)})
+    cursor = _status(git_door, limit=2)["pagination"]["next_cursor"]
+    write(root, {"new-0": "Another content is no other list."})
+    assert _status(git_door, cursor=cursor, limit=1)["untracked"] == ["new-2"]
+    write(root, {"new-9": ""})
+    assert error_of(call(git_door, "git_status", {"cursor": cursor})) == "CURSOR_EXPIRED"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"paths": ["../x"], "first": 0, "digest": ""},
+        {"paths": 1, "first": 0, "digest": ""},
+        {"paths": [], "first": "x"},
+    ],
+)
+def test_a_cursor_that_was_made_up_is_refused(git_door: Door, state: dict[str, Any]) -> None:
+    answer = call(git_door, "git_status", {"cursor": make_cursor("git_status", state)})
+    assert error_of(answer) in {"CURSOR_INVALID", "PATH_OUTSIDE_REPOSITORY"}
 
 
 def test_names_that_are_not_text_stay_on_one_line(git_door: Door) -> None:

@@ -429,6 +429,16 @@ def test_untracked_files_in_a_directory_where_a_file_was_deleted_come_back(
     check_undone_and_done_again(root, name, arguments)
 
 
+def test_undo_names_files_and_directories_that_it_exchanged(tmp_path: Path) -> None:
+    root = two_branches(tmp_path / "tree", {"a": "1\n", "d/x": "1\n"}, {"a/b": "2\n", "d": "2\n"})
+    with open_test_workspace(root) as workspace:
+        door = door_with(workspace)
+        delta = result_of(call(door, "git_checkout", {"ref": "side"}))["delta"]
+        undone = result_of(call(door, "undo", {"operation": delta["mutation_id"]}))
+    told = {(file["path"], file["action"]) for file in undone["files"]}
+    assert told == {("a", "recreated"), ("a/b", "removed"), ("d", "removed"), ("d/x", "recreated")}
+
+
 def test_a_new_file_in_a_directory_that_has_to_go_is_in_the_way_of_undo(tmp_path: Path) -> None:
     root = two_branches(tmp_path / "tree", {"a": "1\n"}, {"a/b": "2\n"})
     with open_test_workspace(root) as workspace:

@@ -5,8 +5,10 @@ The same seed gives the same repository, byte for byte. Making one takes a handf
 
 import os
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from codeplane.core.processes import ProcessRequest, ProcessResult, run_process
 
@@ -52,8 +54,10 @@ class History:
         return run_plain_git(self.root, *arguments, stdin=stdin)
 
 
-def run_plain_git(directory: Path, *arguments: str, stdin: bytes | None = None) -> ProcessResult:
-    """Run git with a fixed identity and fixed dates."""
+def run_plain_git(
+    directory: Path, *arguments: str, stdin: bytes | None = None, variables: Mapping[str, str] = MappingProxyType({})
+) -> ProcessResult:
+    """Run git with a fixed identity and fixed dates, and with some variables in its environment."""
     configuration = [part for item in CONFIGURATION for part in ("-c", item)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     dates = {f"GIT_{who}_DATE": "2026-01-02T03:04:05Z" for who in ("AUTHOR", "COMMITTER")}
@@ -64,7 +68,7 @@ def run_plain_git(directory: Path, *arguments: str, stdin: bytes | None = None) 
             60,
             stdin=stdin,
             output_limit_bytes=1 << 26,
-            environment={**environment, **dates, "LC_ALL": "C.UTF-8"},
+            environment={**environment, **dates, "LC_ALL": "C.UTF-8", **variables},
         )
     )
 

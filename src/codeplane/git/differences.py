@@ -18,14 +18,17 @@ from codeplane.git.status import CHANGES
 SUBMODULE_MODE: Final = "160000"
 ABSENT_MODE: Final = "000000"
 # A person's configuration may change how differences look; these say how they look here.
+_LISTED: Final = ("-z", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-relative", "-O/dev/null")
 _OPTIONS: Final = (
-    "--raw", "--patch", "-z", "--no-abbrev", "--no-color", "--no-ext-diff", "--no-textconv",
-    "--find-renames", "--submodule=short", "--no-relative", "--src-prefix=a/", "--dst-prefix=b/",
-    "--inter-hunk-context=0", "--diff-algorithm=myers", "-O/dev/null",
+    *_LISTED, "--raw", "--patch", "--no-abbrev", "--no-color", "--submodule=short", "--src-prefix=a/",
+    "--dst-prefix=b/", "--inter-hunk-context=0", "--diff-algorithm=myers",
 )  # fmt: skip
+# So many names fit into a command line, whatever their length.
+_MOST_NAMED: Final = 100
 _PIECE: Final = re.compile(rb"^(?:diff --git |\* Unmerged path )", re.MULTILINE)
 _HUNK_START: Final = re.compile(rb"^@@ -", re.MULTILINE)
 _HUNK: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
+_BINARY: Final = b"\nBinary files "
 _COUNTS: Final = re.compile(rb"(\d+|-)\t(\d+|-)\t")
 
 
@@ -77,6 +80,13 @@ class FileDifference:
     change: RawChange
     patch: bytes = field(repr=False)
 
+    @property
+    def has_same_content(self) -> bool:
+        """Tell whether only its name or its mode changed."""
+        change = self.change
+        is_kept = change.status in {"modified", "renamed", "copied"} and change.new_mode != SUBMODULE_MODE
+        return is_kept and next_hunk(self.patch, 0) is None and _BINARY not in self.patch
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -106,7 +116,8 @@ def read_difference(root: Path, comparison: Comparison) -> Difference:
     Raises:
         CodePlaneError: what git complained about.
     """
-    output = ask_git(root, "diff", *_OPTIONS, *_sides(comparison), *pathspecs(comparison.paths))
+    context = f"--unified={comparison.context_lines}"
+    output = ask_git(root, "diff", *_OPTIONS, context, *_sides(comparison), *pathspecs(comparison.paths))
     reader = RawReader(output)
     changes = reader.changes()
     patches = output[reader.at + 1 :]
@@ -127,6 +138,7 @@ def read_difference(root: Path, comparison: Comparison) -> Difference:
             files[-1] = FileDifference(replace(change, status="unmerged"), patch)
         else:
             files.append(FileDifference(change, patch))
+    _mark_binary(root, comparison, files)
     return Difference(
         files=tuple(files),
         insertions=sum(file.change.insertions or 0 for file in files),
@@ -146,9 +158,23 @@ def _counted(change: RawChange, pieces: list[bytes]) -> RawChange:
         if hunk_at is not None:
             insertions += piece.count(b"\n+", hunk_at)
             deletions += piece.count(b"\n-", hunk_at)
-        elif b"\nBinary files " in piece:
+        elif _BINARY in piece:
             return change
     return replace(change, insertions=insertions, deletions=deletions)
+
+
+def _mark_binary(root: Path, comparison: Comparison, files: list[FileDifference]) -> None:
+    """Take the counts from binary files whose content is the same: no patch tells those from text."""
+    places = {file.change.path: i for i, file in enumerate(files) if file.has_same_content}
+    if not places:
+        return
+    named = {name for i in places.values() for name in (files[i].change.path, files[i].change.old_path) if name}
+    paths = tuple(RepoPath.known(name) for name in sorted(named)) if len(named) <= _MOST_NAMED else comparison.paths
+    output = ask_git(root, "diff", *_LISTED, "--numstat", *_sides(comparison), *pathspecs(paths))
+    for path in RawReader(output).binary_paths():
+        if path in places:
+            file = files[places[path]]
+            files[places[path]] = replace(file, change=replace(file.change, insertions=None, deletions=None))
 
 
 def next_hunk(patch: bytes, at: int) -> int | None:
@@ -195,8 +221,17 @@ class RawReader:
         counts = [self._counts() for _ in changes]
         return tuple(
             replace(change, insertions=added, deletions=taken)
-            for change, (added, taken) in zip(changes, counts, strict=True)
+            for change, (_, added, taken) in zip(changes, counts, strict=True)
         )
+
+    def binary_paths(self) -> frozenset[str]:
+        """Return the new names of binary files in the counts from this place to the end."""
+        found = set()
+        while self.at < len(self.data):
+            path, added, _ = self._counts()
+            if added is None:
+                found.add(path)
+        return frozenset(found)
 
     def field(self) -> bytes:
         """Return the text up to the next NUL and go behind it."""
@@ -222,23 +257,24 @@ class RawReader:
             similarity=int(status[1:]) if status[1:] else None,
         )
 
-    def _counts(self) -> tuple[int | None, int | None]:
+    def _counts(self) -> tuple[str, int | None, int | None]:
+        """Return the new name of a file and its counts; a binary file has none."""
         found = _COUNTS.match(self.data, self.at)
         if found is None:
             raise CodePlaneError("GIT_FAILED", "git's counts do not fit its own list of files.")
         self.at = found.end()
-        if not self.field():
+        path = self.field()
+        if not path:
             # Both names of a rename follow.
             self.field()
-            self.field()
-        return (None, None) if found[1] == b"-" else (int(found[1]), int(found[2]))
+            path = self.field()
+        return (decode(path), None, None) if found[1] == b"-" else (decode(path), int(found[1]), int(found[2]))
 
 
 def _sides(comparison: Comparison) -> tuple[str, ...]:
-    context = f"--unified={comparison.context_lines}"
     base = (comparison.base,) if comparison.base is not None else ()
     if comparison.staged:
-        return (context, "--cached", *base)
+        return ("--cached", *base)
     if comparison.target is not None:
-        return (context, *base, comparison.target)
-    return (context, *base) if base else (context, "--ours")
+        return (*base, comparison.target)
+    return base or ("--ours",)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.paths import RepoPath
-from codeplane.git.commands import check_name, check_result
+from codeplane.core.paths import MAX_PATH_BYTES, RepoPath
+from codeplane.git.commands import check_name, check_result, decode
 from codeplane.git.complaints import git_error
 from codeplane.git.differences import RawChange, RawReader
 from codeplane.git.object_store import COMMIT, ObjectStore, UnreadableError
@@ -371,6 +371,12 @@ def _path_changes(output: bytes, query: FileQuery) -> Iterator[PathChange]:
 
 _HUNK: Final = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _NAME: Final = re.compile(rb"^(?:\+\+\+|---) (?!/dev/null)(.*?)\t?$", re.MULTILINE)
+# `log -L` prints both names as they are, whatever is in them, where other patches quote; only that each stands there
+# twice tells where it ends. At most four names of the longest length, and the words around them.
+_PLAIN_NAMES: Final = re.compile(
+    rb"\n*diff --git a/(.*?) b/(.*?)\n--- (?:a/\1|/dev/null)\n\+\+\+ (?:b/\2|(/dev/null))\n(?=@@ -)", re.DOTALL
+)
+_LONGEST_NAMES: Final = 4 * MAX_PATH_BYTES + 100
 # A commit's fields with NULs around them; lines of a binary file hold NULs too, but nothing like this.
 _RECORD: Final = re.compile(rb"\0([0-9a-f]{40,64})" + rb"\0([^\0]*)" * (len(_FIELDS) - 1) + rb"\0")
 
@@ -381,15 +387,26 @@ def _line_changes(output: bytes, path: str) -> Iterator[LineChange]:
     for number, record in enumerate(records):
         end = records[number + 1].start() if number + 1 < len(records) else len(output)
         fields, patch = record.groups(), output[record.end() : end]
-        found = _HUNK.search(patch)
-        names = _NAME.findall(patch, 0, found.start() if found else len(patch))
+        name, at = _line_patch_head(patch, path)
+        found = _HUNK.search(patch, at)
         lines = patch[found.end() :] if found else b""
         first = int(found[1]) if found else 0
         yield LineChange(
             commit=_commit(fields),
-            path=unquoted(names[-1])[2:] if names else path,
+            path=name,
             first=first,
             last=first + (int(found[2]) if found[2] else 1) - 1 if found else 0,
             insertions=lines.count(b"\n+"),
             deletions=lines.count(b"\n-"),
         )
+
+
+def _line_patch_head(patch: bytes, path: str) -> tuple[str, int]:
+    """Return the name in the head of a patch and where its hunks may begin; `path` when it names nothing."""
+    plain = _PLAIN_NAMES.match(patch, 0, _LONGEST_NAMES)
+    if plain is not None:
+        return decode(plain[1] if plain[3] else plain[2]), plain.end()
+    # Git that prints these patches like all others quotes odd names.
+    hunk = _HUNK.search(patch)
+    names = _NAME.findall(patch, 0, hunk.start() if hunk else len(patch))
+    return unquoted(names[-1])[2:] if names else path, 0

@@ -1,22 +1,30 @@
-"""`git_status`: branch, what is staged, changed, untracked or in conflict, and what waits to be finished."""
+"""`git_status`: branch, what is staged, changed, untracked or in conflict, and what waits to be finished.
 
-from typing import Annotated, ClassVar, Final, Literal
+Long lists come in pages, conflicts first; the counts are always those of the whole.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.hashing import sha256_text
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
-from codeplane.git.status import ChangedPath, Status, SubmoduleState, read_status
+from codeplane.git.status import ChangedPath, Conflict, Status, SubmoduleState, read_status
 from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.history_access import path_unknown
-from codeplane.operations.models import PATH_ALIASES, ListOfOne, PathText, Request, Result
+from codeplane.operations.models import PATH_ALIASES, ListOfOne, Pagination, PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_status"
-_MOST_UNTRACKED: Final = 200
-_MOST_CHANGED: Final = 1_000
-_SHOWN: Final = 60
+# A page is about so long unless its number of entries is given; each costs its line and the words around it.
+_ROOM: Final = 7_500
+_ENTRY_COST: Final = 30
 _STAGED_FIRST: Final = "Resolve what is in conflict and git_stage it, then "
 _NEXT: Final = {
     "merge": _STAGED_FIRST + "git_merge action=continue; action=abort goes back to where it began.",
@@ -44,6 +52,8 @@ class GitStatusRequest(Request):
     paths: Annotated[list[PathText], ListOfOne, Field(max_length=500)] = Field(
         default_factory=list, description="Only below these."
     )
+    limit: int | None = Field(None, ge=1, le=1000, description="Entries per answer; default about 8 kB.")
+    cursor: str | None = None
 
 
 class SubmoduleChange(Result):
@@ -103,6 +113,16 @@ class GitStatusResult(Result):
     state: Literal["none", "merge", "revert", "cherrypick", "rebase", "bisect"]
     rebasing_branch: str | None = None
     next_step: str | None = Field(None, description="What continues or aborts the state.")
+    pagination: Pagination
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What a page answers: which part of the tree, where the page begins, and of which lists."""
+
+    paths: tuple[RepoPath, ...]
+    first: int = 0
+    digest: str | None = None
 
 
 def _effects(_workspace: Workspace, request: GitStatusRequest) -> Effects:
@@ -110,12 +130,20 @@ def _effects(_workspace: Workspace, request: GitStatusRequest) -> Effects:
 
 
 def _handle(context: CallContext, request: GitStatusRequest) -> GitStatusResult:
-    paths = tuple(RepoPath.parse(path) for path in request.paths)
-    status = read_status(context.workspace.repository, paths)
-    if paths and status.is_clean:
-        check_known(context.workspace, paths)
-    _tell_cuts(context, status)
-    return status_result(status)
+    if request.cursor is None:
+        question = _Question(tuple(RepoPath.parse(path) for path in request.paths))
+    else:
+        question = _continued(request.cursor)
+    status = read_status(context.workspace.repository, question.paths)
+    if question.paths and status.is_clean:
+        check_known(context.workspace, question.paths)
+    entries = _entries(status)
+    if question.digest is not None and _digest(entries) != question.digest:
+        raise CodePlaneError("CURSOR_EXPIRED", "The lists have changed since the first page.")
+    page = _page(entries[question.first :], request.limit)
+    end = question.first + len(page)
+    cursor = _cursor(question, entries, end) if end < len(entries) else None
+    return _result(status, page, Pagination(next_cursor=cursor, total_estimate=len(entries)))
 
 
 def check_known(workspace: Workspace, paths: tuple[RepoPath, ...]) -> None:
@@ -132,56 +160,87 @@ def check_known(workspace: Workspace, paths: tuple[RepoPath, ...]) -> None:
             raise path_unknown(workspace, path, f"Neither git nor the working tree has {path}.")
 
 
-def status_result(status: Status) -> GitStatusResult:
-    """Return a status as an answer, long lists cut; the counts are of the whole."""
-    next_step = _NEXT_MAIL if status.applies_mail else _NEXT.get(status.progress)
-    return GitStatusResult.model_validate(
-        {
-            "branch": printable_name(status.branch) if status.branch is not None else None,
-            "head_commit": status.head_commit,
-            "detached": status.branch is None,
-            "is_clean": status.is_clean,
-            "upstream": printable_name(status.upstream) if status.upstream is not None else None,
-            "ahead": status.ahead,
-            "behind": status.behind,
-            "staged": [StagedFile.model_validate(_changed(item)) for item in status.staged[:_MOST_CHANGED]],
-            "modified": [
-                ModifiedFile.model_validate(_changed(item) | {"intent_to_add": item.is_intent_to_add or None})
-                for item in status.modified[:_MOST_CHANGED]
-            ],
-            "untracked": [printable_name(name) for name in status.untracked[:_MOST_UNTRACKED]],
-            "conflicts": [
-                ConflictFile(
-                    path=printable_name(item.path),
-                    kind=item.kind,
-                    ancestor_oid=item.ancestor_oid,
-                    ours_oid=item.ours_oid,
-                    theirs_oid=item.theirs_oid,
-                )
-                for item in status.conflicts[:_MOST_CHANGED]
-            ],
-            "staged_count": len(status.staged),
-            "modified_count": len(status.modified),
-            "untracked_count": len(status.untracked),
-            "conflict_count": len(status.conflicts),
-            "stash_count": status.n_stashes,
-            "state": status.progress,
-            "rebasing_branch": printable_name(status.rebased_branch) if status.rebased_branch is not None else None,
-            "next_step": next_step,
-        }
+_Item = Conflict | ChangedPath | str
+
+
+def _entries(status: Status) -> list[tuple[str, _Item]]:
+    """Return everything that is listed, with the list that it belongs to."""
+    lists: tuple[tuple[str, Sequence[_Item]], ...] = (
+        ("conflicts", status.conflicts),
+        ("staged", status.staged),
+        ("modified", status.modified),
+        ("untracked", status.untracked),
+    )
+    return [(name, item) for name, items in lists for item in items]
+
+
+def _page(entries: Sequence[tuple[str, _Item]], limit: int | None) -> list[tuple[str, Any]]:
+    """Return the first entries as answers: so many, or as many as fit; always one."""
+    if limit is not None:
+        return [(name, _listed(name, item)) for name, item in entries[:limit]]
+    page: list[tuple[str, Any]] = []
+    room = _ROOM
+    for name, item in entries:
+        listed = _listed(name, item)
+        room -= _ENTRY_COST + len(_line(listed))
+        if page and room < 0:
+            break
+        page.append((name, listed))
+    return page
+
+
+def _listed(name: str, item: _Item) -> ConflictFile | StagedFile | str:
+    if isinstance(item, str):
+        return printable_name(item)
+    if isinstance(item, Conflict):
+        sides = {"ancestor_oid": item.ancestor_oid, "ours_oid": item.ours_oid, "theirs_oid": item.theirs_oid}
+        return ConflictFile(path=printable_name(item.path), kind=item.kind, **sides)
+    if name == "staged":
+        return StagedFile.model_validate(_changed(item))
+    return ModifiedFile.model_validate(_changed(item) | {"intent_to_add": item.is_intent_to_add or None})
+
+
+def _result(status: Status, page: list[tuple[str, Any]], pagination: Pagination) -> GitStatusResult:
+    return GitStatusResult(
+        branch=printable_name(status.branch) if status.branch is not None else None,
+        head_commit=status.head_commit,
+        detached=status.branch is None,
+        is_clean=status.is_clean,
+        upstream=printable_name(status.upstream) if status.upstream is not None else None,
+        ahead=status.ahead,
+        behind=status.behind,
+        staged=[item for name, item in page if name == "staged"],
+        modified=[item for name, item in page if name == "modified"],
+        untracked=[item for name, item in page if name == "untracked"],
+        conflicts=[item for name, item in page if name == "conflicts"],
+        staged_count=len(status.staged),
+        modified_count=len(status.modified),
+        untracked_count=len(status.untracked),
+        conflict_count=len(status.conflicts),
+        stash_count=status.n_stashes,
+        state=status.progress,
+        rebasing_branch=printable_name(status.rebased_branch) if status.rebased_branch is not None else None,
+        next_step=_NEXT_MAIL if status.applies_mail else _NEXT.get(status.progress),
+        pagination=pagination,
     )
 
 
-def _tell_cuts(context: CallContext, status: Status) -> None:
-    lists = (
-        ("staged", len(status.staged), _MOST_CHANGED),
-        ("modified", len(status.modified), _MOST_CHANGED),
-        ("conflicts", len(status.conflicts), _MOST_CHANGED),
-        ("untracked", len(status.untracked), _MOST_UNTRACKED),
-    )
-    for name, n_found, most in lists:
-        if n_found > most:
-            context.incomplete.append(f"{most} of {n_found} {name} are listed; `paths` asks for a part of the tree")
+def _digest(entries: list[tuple[str, _Item]]) -> str:
+    return sha256_text(repr(entries))[:16]
+
+
+def _cursor(question: _Question, entries: list[tuple[str, _Item]], end: int) -> str:
+    digest = question.digest or _digest(entries)
+    return make_cursor(NAME, {"paths": [path.text for path in question.paths], "first": end, "digest": digest})
+
+
+def _continued(cursor: str) -> _Question:
+    state = read_cursor(NAME, cursor)
+    try:
+        paths = tuple(RepoPath.parse(path) for path in state["paths"])
+        return _Question(paths, max(0, int(state["first"])), str(state["digest"]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CodePlaneError("CURSOR_INVALID") from error
 
 
 def _changed(item: ChangedPath) -> dict[str, object]:
@@ -204,22 +263,24 @@ def _render(result: GitStatusResult) -> str:
     if result.state != "none":
         branch = f" of {result.rebasing_branch}" if result.rebasing_branch else ""
         lines.append(f"{result.state} in progress{branch}. {result.next_step}")
-    groups = (
-        ("in conflict", [f"{item.path} ({item.kind})" for item in result.conflicts], result.conflict_count),
-        ("staged", [_line(item) for item in result.staged], result.staged_count),
-        ("not staged", [_line(item) for item in result.modified], result.modified_count),
+    groups: tuple[tuple[str, Sequence[ConflictFile | StagedFile | str], int], ...] = (
+        ("in conflict", result.conflicts, result.conflict_count),
+        ("staged", result.staged, result.staged_count),
+        ("not staged", result.modified, result.modified_count),
         ("untracked", result.untracked, result.untracked_count),
     )
     for title, items, count in groups:
         if items:
-            lines.append(f"{title}:")
-            lines.extend(f"  {item}" for item in items[:_SHOWN])
-            if count > _SHOWN:
-                lines.append(f"  … {count - _SHOWN} more of {count}")
+            lines.append(f"{title}:" if len(items) == count else f"{title} ({len(items)} of {count} here):")
+            lines.extend(f"  {_line(item)}" for item in items)
+        elif count:
+            lines.append(f"{title}: {count}, on another page")
     if result.is_clean:
         lines.append("clean: nothing staged, changed or untracked")
     if result.stash_count:
         lines.append(f"stashes: {result.stash_count}")
+    if result.pagination.next_cursor:
+        lines.append(f"more: cursor={result.pagination.next_cursor}")
     return "\n".join(lines)
 
 
@@ -233,7 +294,11 @@ def _headline(result: GitStatusResult) -> str:
     return f"{where}{commit}, {result.upstream}: {result.ahead} ahead, {result.behind} behind"
 
 
-def _line(item: StagedFile) -> str:
+def _line(item: ConflictFile | StagedFile | str) -> str:
+    if isinstance(item, str):
+        return item
+    if isinstance(item, ConflictFile):
+        return f"{item.path} ({item.kind})"
     text = f"{_LETTERS.get(item.status, '?')} {item.path}"
     if item.old_path:
         text += f" (from {item.old_path})"

@@ -69,6 +69,7 @@ class DiffFile(Result):
     status: _Status
     old_path: str | None = None
     binary: bool
+    same_content: bool | None = Field(None, description="Only its name or mode changed.")
     old_mode: str | None = None
     new_mode: str | None = None
     similarity: int | None = None
@@ -176,6 +177,7 @@ def file_of(
             "status": change.status,
             "old_path": printable_name(change.old_path) if change.old_path is not None else None,
             "binary": change.is_binary,
+            "same_content": file.has_same_content or None,
             "old_mode": change.old_mode if has_modes and change.old_mode != ABSENT_MODE else None,
             "new_mode": change.new_mode if has_modes and change.new_mode != ABSENT_MODE else None,
             "similarity": change.similarity,
@@ -359,7 +361,7 @@ def _rendered_facts(file: DiffFile) -> list[str]:
     if file.status == "unmerged":
         facts.append("(in conflict; compared with our side)" if file.hunks else "(in conflict)")
     if file.binary:
-        facts.append("Binary files differ")
+        facts.append("(binary, same content)" if file.same_content else "Binary files differ")
     return facts
 
 
