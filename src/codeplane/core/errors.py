@@ -1,5 +1,6 @@
 """The one exception base class and the error object that every surface shows."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,4 +68,10 @@ class ErrorReport:
         action = self.required_action or entry.required_action
         if action:
             lines.append(action)
+        call = self.details.get("correct_call")
+        if isinstance(call, dict):
+            lines.append(f"For example: {call['operation']} {json.dumps(call['arguments'], ensure_ascii=False)}")
+        active = self.details.get("active_intents")
+        if active and not any(str(active[0]) in line for line in lines[1:2]):
+            lines.append(f"Active intents: {', '.join(map(str, active))}")
         return "\n".join(lines)

@@ -72,8 +72,9 @@ def _tokens(nodes: list[Node]) -> Iterator[_Token]:
         node = waiting.pop()
         if _is_comment(node):
             continue
-        children = node.children
-        yield node.type, b"" if children else node.text or b""
+        children = [child for child in node.children if not _is_comment(child)]
+        # With the number of children the sequence tells the whole tree.
+        yield (f"{node.type} {len(children)}", b"") if children else (node.type, node.text or b"")
         waiting.extend(reversed(children))
 
 

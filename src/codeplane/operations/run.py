@@ -474,8 +474,8 @@ def _append_final(door: Door, call: _Call) -> None:
     event = _event(workspace, call, outcome.value, body)
     if call.task_id is not None and (call.is_begun or call.evidence.failure_fingerprint is not None):
         _finish_in_task(workspace, call, event)
-    elif call.budget is not None:
-        # A refusal of a change is evidence, too: it is durable before it is told.
+    elif call.budget is not None or call.operation.effect is EffectClass.RECORD:
+        # A refusal of a change is evidence, too: it is durable before it is told. So is what a session selected.
         workspace.chain.append(event)
     else:
         workspace.chain.append_later(event)

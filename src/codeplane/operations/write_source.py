@@ -458,7 +458,8 @@ def _stale(context: CallContext, where: WritablePath, now: FileImage, edits: Seq
             text = "\n".join(line[:200] for line in file.lines[first - 1 : last])
             shown.append({"start_line": first, "end_line": last, "text": text})
         details["current"] = shown
-    by = f", by session {who['session']} at {who['time']}" if who is not None else ""
+    under = f" under {who['intent']}" if who is not None and who.get("intent") else ""
+    by = f", by session {who['session']}{under} at {who['time']}" if who is not None else ""
     return CodePlaneError(
         "STALE_FILE",
         f"{where.asked} is not the file whose hash was given: it was changed{by}; its sha256 is now {now.sha256}.",

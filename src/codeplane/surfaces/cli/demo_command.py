@@ -13,7 +13,7 @@ from mcp_types import CallToolResult, TextContent
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.processes import ProcessRequest, run_process
-from codeplane.surfaces.cli.main import OK
+from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import json_option, print_json
 from codeplane.surfaces.server.embedded import start_embedded
 from codeplane.surfaces.server.facts import read_facts
@@ -35,14 +35,32 @@ Say = Callable[[str], None]
 
 
 @click.command("demo", short_help="Show CodePlane at work on a sample repository.")
+@click.argument("what", type=click.Choice(["tour", "govern"]), default="tour")
 @json_option
-def command(as_json: bool) -> int:  # noqa: FBT001 - click passes flags by name.
-    """Open a sample repository, start the server, drive it with a real MCP client, tell what happened, and end."""
+def command(what: str, as_json: bool) -> int:  # noqa: FBT001 - click passes flags by name.
+    """Open a sample repository, start the server, drive it with a real MCP client, tell what happened, and end.
+
+    `govern` plays the script of the governance specification: intent, scope, stale write, approval, explanation.
+    """
+    if what == "govern":
+        return _play_govern(as_json=as_json)
     story: list[str] = []
     _play(story.append if as_json else _say)
     if as_json:
         print_json({"story": story})
     return OK
+
+
+def _play_govern(*, as_json: bool) -> int:
+    # Both demos share the sample repository, which is defined here.
+    from codeplane.surfaces.cli.govern_demo import play_govern_demo  # noqa: PLC0415 - a circle otherwise
+
+    story: list[str] = []
+    steps = play_govern_demo(story.append if as_json else _say)
+    is_fine = all(step.is_as_specified for step in steps)
+    if as_json:
+        print_json({"story": story, "as_specified": is_fine})
+    return OK if is_fine else FINDINGS
 
 
 def _play(say: Say) -> None:
