@@ -232,4 +232,25 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("test_the_default_is_short_and_says_what_is_missing", "test_the_public_api_is_what_is_explicitly_offered"),
     ),
     "LEFT-OUT-SAID": ("status says what is left out", ("test_status_says_what_the_index_does_not_hold",)),
+    "GATE-HANDSHAKE": (
+        "no mutating operation runs before an intent is selected",
+        ("test_nothing_is_changed_before_the_handshake", "test_every_mutating_operation_has_a_case"),
+    ),
+    "GATE-SCOPE": (
+        "out-of-scope writes are refused with the specification's sentence, whatever the form of the path",
+        ("test_a_change_goes_from_intent_to_explanation", "test_no_form_of_a_path_leads_out_of_scope"),
+    ),
+    "GATE-APPROVAL": (
+        "destructive calls wait for a person, whose approval binds to the exact call",
+        ("test_an_approval_is_bound_to_the_exact_call", "test_an_agents_shell_is_no_person", "test_no_tool_approves"),
+    ),
+    "GATE-STALE": (
+        "stale writes are refused and name the other writer",
+        ("test_no_update_is_lost_in_any_order", "test_a_stale_hash_comes_with_the_merge_where_hunks_do_not_overlap"),
+    ),
+    "GATE-EXPLAIN": (
+        "every decision is the same when it is made again from the ledger",
+        ("test_every_decision_is_the_same_when_it_is_made_again",),
+    ),
+    "GATE-DEMO": ("the specification's demo script runs", ("test_the_demo_script_of_the_specification_runs",)),
 }

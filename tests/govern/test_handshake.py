@@ -168,6 +168,15 @@ def test_what_a_write_says_about_itself_has_to_be_true(door: Door, given: dict[s
     assert (answer.error.error if answer.error is not None else None) == code
 
 
+def test_a_new_turn_asks_again_only_where_the_rules_want_it(door: Door) -> None:
+    session = call(door, "select_active_intent", {"intent_id": "INT-001"}).meta.session or ""
+    door.workspace.gate.begin_turn(session)
+    assert _change(door) == "done"
+    write(door.workspace.root, {".orchestration/hook_policy.yaml": "handshake: turn\n"})
+    door.workspace.gate.begin_turn(session)
+    assert _change(door) == "INTENT_REQUIRED"
+
+
 def test_overlapping_scopes_are_told_when_selecting(door: Door) -> None:
     write_intents(door.workspace.root, INTENTS + "  - {id: INT-4, name: n, status: active, owned_scope: [src/**]}\n")
     door.workspace.gate.sources.accept()

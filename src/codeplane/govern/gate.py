@@ -99,6 +99,11 @@ class Gate:
             raise CodePlaneError("POLICY_DENIED", "The approval was used up by another call.")
         return decision
 
+    def begin_turn(self, session: str) -> None:
+        """Ask for an intent again where the rules want one after every prompt; agents' hooks tell of prompts."""
+        if any(document.handshake == "turn" for _, document in self.rules().policies):
+            self.memory.select(session, None)
+
     def observe(self, facts: CallFacts, outcome: str, error: str | None, seen: Mapping[str, str | None]) -> None:
         """Remember what a call showed of files, and whether it failed."""
         self.memory.saw(facts.session, seen)

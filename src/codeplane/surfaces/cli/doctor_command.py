@@ -23,6 +23,7 @@ from codeplane.workspace.workspace import Workspace, WorkspaceRequest, locate_pl
 _BUNDLE_LINES = 2000
 LIMITS_OF_TRUST = (
     "A program that runs as the same user can read and write every file CodePlane keeps, its ledger included.",
+    "It can read the operator token, or answer the code that a terminal asks for, and so approve as a person does.",
     "It can start its own `cpl`, stop the server, or edit the repository without CodePlane.",
     "It can read the key that seals the ledger, and so write rows that verify; a head anchored in git shows that.",
 )

@@ -33,6 +33,7 @@ _LARGEST_NUMBER = 2**53
 # What section 12.5 keeps of an operation, shown where a row has it.
 _SHOWN_EVIDENCE = (
     "index_epoch", "repo_before", "repo_after", "changed_paths", "diff_stats", "short_diff", "mutation_fingerprint",
+    "hold_id", "intent", "approval", "mutation_class",
     "is_no_op", "failure_fingerprint", "failure_class", "failing_tests", "non_progress", "limit_triggered",
 )  # fmt: skip
 _STATUS_OF = {Outcome.FINISHED: 200, Outcome.FAILED: 422, Outcome.DENIED: 403, Outcome.HELD: 202}
