@@ -3,7 +3,7 @@
 from typing import Final
 
 from codeplane.languages.javascript.extract import extract_tsx
-from codeplane.languages.javascript.linking import JAVASCRIPT_LINKING
+from codeplane.languages.javascript.linking import LINKING
 from codeplane.languages.language import Depth, Language
 
-LANGUAGE: Final = Language(name="tsx", depth=Depth.FULL, extract=extract_tsx, linking=JAVASCRIPT_LINKING)
+LANGUAGE: Final = Language(name="tsx", depth=Depth.FULL, extract=extract_tsx, linking=LINKING)
