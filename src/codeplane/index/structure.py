@@ -270,7 +270,7 @@ class StructureUpdate:
     ) -> None:
         """Write the definitions of changed files and remove those of files that are gone."""
         file_ids = [(changes.known[path].file_id,) for path in sorted(changes.removed)]
-        file_ids += [(files[path].file_id,) for path in sorted(paths) if path in files]
+        file_ids += [(files[path].file_id,) for path in sorted(paths) if path in files and path in changes.known]
         gone = self._identities(file_ids)
         self._connection.executemany("DELETE FROM definitions WHERE file_id = ?", file_ids)
         with filling_definitions(self._connection, len(rows)):
