@@ -16,7 +16,6 @@ from codeplane.index.facts.encoded import encode_facts
 from codeplane.languages.catalog import load_language
 
 LENGTH_BYTES = 4
-_LESS_URGENT = 5
 
 
 def main(pack: str) -> None:
@@ -54,8 +53,6 @@ def _ranked(pack: Path, directory: str, documents: list[tuple[str, str, int, int
     # Only one process is ever asked for it.
     from codeplane.index.lexical_index import LexicalDocument, fill_generation  # noqa: PLC0415
 
-    # Whoever asked for it goes on with work that takes longer.
-    os.nice(_LESS_URGENT)
     try:
         fill_generation(Path(directory), pack, map(LexicalDocument._make, documents), epoch)
     except (ValueError, OSError) as error:

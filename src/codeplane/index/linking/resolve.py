@@ -447,9 +447,9 @@ class Resolver:
     def _expression(self, file_id: int, outline: Outline, number: int) -> Meaning:
         """Return the meaning of an expression; a chain of members is followed from its first name on."""
         names = []
-        while outline.expressions[number][0] == Op.MEMBER:
+        while outline.expression(number)[0] == Op.MEMBER:
             usage = outline.usages.get(number)
-            _, number, name = outline.expressions[number]
+            _, number, name = outline.expression(number)
             names.append((name, usage))
         meaning = self._first(file_id, outline, number)
         for name, usage in reversed(names):
@@ -460,7 +460,7 @@ class Resolver:
         return self._as_definition(meaning)
 
     def _first(self, file_id: int, outline: Outline, number: int) -> Meaning:
-        op, operand, name = outline.expressions[number]
+        op, operand, name = outline.expression(number)
         if op == Op.DEFINITION:
             return Meaning((Tag.DEFINITION, file_id, operand), (), frozenset())
         usage = outline.usages.get(number)
@@ -475,7 +475,7 @@ class Resolver:
 
     def _free_name(self, file_id: int, outline: Outline, number: int) -> Meaning:
         """Return what a name means that nothing in its file binds."""
-        _, class_around, name = outline.expressions[number]
+        _, class_around, name = outline.expression(number)
         usage = outline.usages.get(number)
         rules = self._unit.rules
         asked: frozenset[str] = frozenset()
