@@ -113,7 +113,7 @@ def _is_attribute(view: FileView, position: int) -> bool:
     link = view.columns.links[position]
     if link < FIRST_EXPRESSION:
         return link != 0
-    return view.outline.expressions[link - FIRST_EXPRESSION][0] in {Op.MEMBER, Op.SUPER, Op.THIS}
+    return view.outline.expression(link - FIRST_EXPRESSION)[0] in {Op.MEMBER, Op.SUPER, Op.THIS}
 
 
 def main() -> int:

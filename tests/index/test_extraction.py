@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.processes import Companion, CompanionGoneError
-from codeplane.index import extraction, update
+from codeplane.index import extraction, sweep, update
 from codeplane.index.extraction import CRASHED, Errand, ExtractionJob, ExtractionPool, extract_here
 from codeplane.index.facts.encoded import EncodedFacts
 from index.facts_dump import dump_facts
@@ -35,6 +36,35 @@ def test_other_processes_give_the_same_facts(tmp_path: Path) -> None:
     texts = [f"def f{number}(a): return a\n".encode() for number in range(200)]
     pack, jobs = packed(tmp_path, texts)
     with closing(ExtractionPool(pack)) as pool:
+        for job in jobs:
+            if pool.submit(job):
+                pool.send()
+        found = dict(pool.results())
+    assert found == {job: extract_here(job, texts[job.key]) for job in jobs}
+
+
+@pytest.mark.parametrize("fate", ["well", "not started", "ended", "of a language that is none"])
+def test_processes_that_are_started_in_advance_give_the_same_facts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fate: str
+) -> None:
+    texts = [f"def f{number}(a): return a\n".encode() for number in range(80)]
+    pack, jobs = packed(tmp_path, texts)
+    real = extraction._start
+    n_starts = 0
+
+    def start(pack: Path) -> Companion:
+        nonlocal n_starts
+        n_starts += 1
+        if n_starts <= 2 and fate == "not started":
+            raise CodePlaneError("FILE_NOT_FOUND", "no program")
+        companion = real(pack)
+        if n_starts <= 2 and fate == "ended":
+            companion.end()
+        return companion
+
+    monkeypatch.setattr(extraction, "_start", start)
+    expected = ["python", "unheard of"] if fate == "of a language that is none" else ["python"]
+    with closing(ExtractionPool(pack, expected)) as pool:
         for job in jobs:
             if pool.submit(job):
                 pool.send()
@@ -106,6 +136,39 @@ def test_what_is_done_apart_is_the_same_whatever_becomes_of_its_process(
         assert [hit.path for hit in workspace.index.lexical_search("needle_7", 5)] == ["p/m7.py"]
         assert len(list((workspace.places.private / "tantivy").glob("gen-*"))) == 1
     assert begun == ["rank"]
+
+
+@pytest.mark.parametrize("many_bytes", [1, 1_000_000], ids=["much to do", "little to do"])
+def test_a_first_build_of_many_files_prepares_during_its_sweep_and_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many_bytes: int
+) -> None:
+    files: dict[str, str | bytes] = {f"p/m{number}.py": f"def needle_{number}(a): return a\n" for number in range(30)}
+    root = make_repository(tmp_path / "repo", files)
+    with open_test_workspace(root) as workspace:
+        workspace.index.refresh()
+        expected = dump_facts(workspace)
+    (root / ".codeplane").rename(tmp_path / "old")
+    pools: list[ExtractionPool] = []
+    started: list[Companion] = []
+    real_start, real_init = extraction._start, ExtractionPool.__init__
+
+    def start(pack: Path) -> Companion:
+        started.append(real_start(pack))
+        return started[-1]
+
+    def init(self: ExtractionPool, pack: Path, expected: Iterable[str] = ()) -> None:
+        pools.append(self)
+        real_init(self, pack, expected)
+
+    monkeypatch.setattr(extraction, "_start", start)
+    monkeypatch.setattr(ExtractionPool, "__init__", init)
+    monkeypatch.setattr(update, "MANY_BYTES", many_bytes)
+    monkeypatch.setattr(sweep, "MANY_FILES", 20)
+    with open_test_workspace(root) as workspace:
+        workspace.index.refresh()
+        assert dump_facts(workspace) == expected
+        assert len(pools) == 1
+        assert all(one._process.returncode is not None for one in started)
 
 
 _BUILD = """

@@ -100,8 +100,8 @@ def after_sweep(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, action: C
     sweeper = workspace.index._reconciler._sweeper
     real = sweeper.sweep
 
-    def swept() -> sweep.Sweep:
-        found = real()
+    def swept(*arguments: Any) -> sweep.Sweep:
+        found = real(*arguments)
         monkeypatch.setattr(sweeper, "sweep", real)
         action()
         return found
@@ -598,9 +598,9 @@ def _change_while_reading(monkeypatch: pytest.MonkeyPatch, name: str, change: Ca
             reading.append(path)
         return real_read(self, path)
 
-    def content(self: TreeReader, file: FileIO) -> tuple[bytes | None, str]:
+    def content(self: TreeReader, file: FileIO, size: int) -> tuple[bytes | None, str]:
         with Torn(os.dup(file.fileno()), "rb") as torn:
-            return real_content(self, torn)
+            return real_content(self, torn, size)
 
     monkeypatch.setattr(TreeReader, "read", read)
     monkeypatch.setattr(TreeReader, "_content", content)
@@ -641,7 +641,7 @@ def test_a_file_that_never_stops_growing_is_read_up_to_the_limit(tmp_path: Path)
 
     (tmp_path / "file").write_bytes(b"x")
     with TreeReader(tmp_path, 10_000) as reader, Endless(tmp_path / "file", "rb") as endless:
-        data, problem = reader._content(endless)
+        data, problem = reader._content(endless, 1)
         assert (len(data or b""), problem) == (10_001, "")
 
 

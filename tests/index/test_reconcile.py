@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -163,9 +164,9 @@ def test_calls_that_arrive_together_share_sweeps(indexed: Workspace, monkeypatch
     started = threading.Barrier(9)
     sweep = sweeper.sweep
 
-    def counted() -> Sweep:
+    def counted(*arguments: Any) -> Sweep:
         swept.append(1)
-        return sweep()
+        return sweep(*arguments)
 
     monkeypatch.setattr(sweeper, "sweep", counted)
 

@@ -5,7 +5,7 @@ import pytest
 from codeplane.index.facts.columns import decode_columns
 from codeplane.index.facts.encoded import encode_facts
 from codeplane.index.facts.outline_storage import decode_outline
-from codeplane.languages.catalog import LANGUAGES, load_language
+from codeplane.languages.catalog import LANGUAGES, linking_rules, load_language
 from codeplane.languages.language import Depth
 
 ODD: dict[str, bytes] = {
@@ -42,3 +42,10 @@ def test_odd_bytes_give_facts_that_can_be_stored(name: str, source: bytes) -> No
     assert len(outline.lines) == len(outline.definition_rows)
     assert list(columns.starts) == sorted(set(columns.starts))
     assert encode_facts(source, name) == facts
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_the_rules_of_linking_are_the_same_without_the_grammar(name: str) -> None:
+    language = load_language(name)
+    assert language is not None
+    assert linking_rules(name) is language.linking

@@ -8,7 +8,7 @@ import marshal
 import queue
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -44,11 +44,13 @@ class ExtractionJob(NamedTuple):
 class ExtractionPool:
     """Two processes that extract facts while this one goes on.
 
+    They start with their first jobs; where `expected` languages are given, at once, and load these.
     Invariant: every job that is submitted is answered exactly once by `results`, whatever becomes of the processes.
     """
 
-    def __init__(self, pack: Path) -> None:
-        self._pack = pack
+    def __init__(self, pack: Path, expected: Iterable[str] = ()) -> None:
+        self.pack = pack
+        self._expected = tuple(expected)
         self._jobs: queue.Queue[_Batch | None] = queue.Queue()
         self._answers: queue.Queue[tuple[_Batch, list[EncodedFacts | None]] | None] = queue.Queue()
         self._waiting: _Batch = []
@@ -83,7 +85,7 @@ class ExtractionPool:
                 yield from zip(*answer, strict=True)
 
     def close(self) -> None:
-        """Let the processes end."""
+        """Let the processes end; a second time does nothing."""
         self._is_cancelled = True
         with suppress(queue.Empty):
             while True:
@@ -94,7 +96,7 @@ class ExtractionPool:
             thread.join()
 
     def _work(self) -> None:
-        worker: Companion | None = None
+        worker = self._expecting() if self._expected else None
         try:
             while (batch := self._jobs.get()) is not None:
                 worker, answer = self._answered(worker, batch)
@@ -103,10 +105,18 @@ class ExtractionPool:
             if worker is not None:
                 worker.close()
 
+    def _expecting(self) -> Companion | None:
+        """Start a process before there is anything to do; None when it failed, so that the first job starts one."""
+        with suppress(CompanionGoneError, CodePlaneError):
+            worker = _start(self.pack)
+            worker.ask(marshal.dumps(("load", self._expected)), 4 * TIME_LIMIT_S)
+            return worker
+        return None
+
     def _answered(self, worker: Companion | None, batch: _Batch) -> tuple[Companion | None, list[EncodedFacts | None]]:
         """Ask for a batch; when its process fails, ask for each job alone, so that only the culprit has no facts."""
         try:
-            worker = worker or _start(self._pack)
+            worker = worker or _start(self.pack)
             return worker, _ask(worker, batch)
         except (CompanionGoneError, CodePlaneError):
             worker = None
@@ -116,7 +126,7 @@ class ExtractionPool:
                 answers.append(None)
                 continue
             try:
-                worker = worker or _start(self._pack)
+                worker = worker or _start(self.pack)
                 answers.extend(_ask(worker, [job]))
             except (CompanionGoneError, CodePlaneError):
                 worker = None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from codeplane.index.facts.encoded import encode_facts
+from codeplane.languages.catalog import load_language
 
 LENGTH_BYTES = 4
 
@@ -59,7 +60,14 @@ def _ranked(pack: Path, directory: str, documents: list[tuple[str, str, int, int
     return b""
 
 
-_ANSWERS: dict[str, Callable[..., bytes]] = {"extract": _extracted, "rank": _ranked}
+def _loaded(_pack: Path, dialects: tuple[str, ...]) -> bytes:
+    """Load languages before their first file comes."""
+    for dialect in dialects:
+        load_language(dialect)
+    return b""
+
+
+_ANSWERS: dict[str, Callable[..., bytes]] = {"extract": _extracted, "load": _loaded, "rank": _ranked}
 
 if __name__ == "__main__":
     main(sys.argv[1])

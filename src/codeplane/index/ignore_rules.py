@@ -7,6 +7,7 @@ Four kinds of rule:
 - hard: lines that people wrote in a `.cplignore` at any depth.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -185,19 +186,15 @@ class _RuleList:
     def last_match(self, text: str, kinds: frozenset[RuleKind], *, is_directory: bool) -> _Compiled | None:
         # Lines of such a list are in lower case.
         text = text.lower() if self._ignore_case else text
-        numbers = self._candidates(text)
-        return next(
-            (
-                item
-                for item in (self._compiled[number] for number in sorted(numbers, reverse=True))
-                if item.rule.kind in kinds and item.matches(text, is_directory=is_directory)
-            ),
-            None,
-        )
+        for number in sorted(self._candidates(text), reverse=True):
+            item = self._compiled[number]
+            if item.rule.kind in kinds and item.matches(text, is_directory=is_directory):
+                return item
+        return None
 
     def _candidates(self, text: str) -> list[int]:
         name = text.rpartition("/")[2]
-        numbers = list(self._by_name.get(name, ()))
+        numbers = [*self._by_name.get(name, ())]
         if self._by_ending:
             dot = name.find(".")
             while dot >= 0:
@@ -290,6 +287,7 @@ class CompiledFiles:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._root_text = str(root)
         self._kept: dict[str, tuple[tuple[int, ...], _RuleList | None]] = {}
 
     def rules_in(self, directory: str) -> "_RuleList | None":
@@ -297,7 +295,8 @@ class CompiledFiles:
         source = f"{directory}/{IGNORE_FILE}" if directory else IGNORE_FILE
         signature: tuple[int, ...] = ()
         try:
-            status = (self.root / source).stat()
+            # By text, because every directory of a tree is asked for one, and nearly none has it.
+            status = os.stat(f"{self._root_text}/{source}")  # noqa: PTH116 - for the reason above
             signature = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
         except OSError:
             if directory:

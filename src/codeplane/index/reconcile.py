@@ -8,10 +8,10 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,20 +36,20 @@ from codeplane.index.index_store import (
     write_meta,
 )
 from codeplane.index.lexical_index import LexicalIndex, LexicalUpdate, documents_to_rank
-from codeplane.index.sweep import FileStamp, Sweep, Sweeper
+from codeplane.index.sweep import MANY_FILES, FileStamp, Sweep, Sweeper
 from codeplane.index.text_pack import TextPack
+from codeplane.languages.catalog import LANGUAGES, dialect_of
 from codeplane.languages.facts import FileFacts
 from codeplane.store.sqlite import Database
 
 if TYPE_CHECKING:
+    from codeplane.index.extraction import ExtractionPool
     from codeplane.index.structure import Structure
     from codeplane.index.update import Progress, UpdateResult
 
 _log = get_logger(__name__)
 # So many rows of texts that no file holds any more may be kept before they are read anew.
 _SPARE_ROWS: Final = 1000
-# From so many files on an update puts them into the ranked text itself.
-_MANY_FILES: Final = 1000
 _NO_EPOCH: Final = -2
 
 
@@ -152,6 +152,7 @@ class Reconciler:
         self.state: IndexState | None = None
         self._structure: tuple[Database, Structure] | None = None
         self._compact_above = 0
+        self._pool: ExtractionPool | None = None
 
     def ensure_fresh(self) -> ReconcileReport:
         """Return after an update that began after this call; several callers may share it.
@@ -239,23 +240,15 @@ class Reconciler:
             self.store.start_over(self.store.distrusted)
             self.state = None
         stored = self._stored()
-        found = self._sweeper.sweep()
-        swept = time.perf_counter()
-        try:
-            report = self._apply(found, stored)
-        except CodePlaneError as error:
-            if error.code in DAMAGE:
-                self.store.start_over(PACK_IS_CUT if error.message == PACK_IS_CUT else "index.db was damaged")
-            elif error.code == "DATABASE_UNAVAILABLE":
-                self.store.reopen()
-            else:
-                raise
-            self.state = None
-            report = self._apply(found, self.store.load())
+        with ExitStack() as ends:
+            is_first = stored is not None and not stored.files
+            found = self._sweeper.sweep(partial(self._expect_many, ends) if is_first else None)
+            swept = time.perf_counter()
+            report = self._applied(found, stored)
         self._keep_decisions(found)
         self._compact_if_worthwhile()
         ended = time.perf_counter()
-        if before is None and self.state is not None and len(self.state.stamps) >= _MANY_FILES:
+        if before is None and self.state is not None and len(self.state.stamps) >= MANY_FILES:
             # What was made lives as long as the process; looking through it for garbage takes longer than answers do.
             gc.freeze()
             # Every sweep makes a tuple for every file; looking for cycles after each 700 of them finds nothing.
@@ -267,6 +260,28 @@ class Reconciler:
             total_ms=(ended - begun) * 1000,
             healed=self.store.healed,
         )
+
+    def _expect_many(self, ends: ExitStack, files: Mapping[str, FileStamp]) -> None:
+        """Start the processes that will extract facts, while the sweep goes on; they end with the update."""
+        # A start that finds nothing changed needs none of it.
+        from codeplane.index.extraction import ExtractionPool  # noqa: PLC0415
+
+        dialects = sorted({dialect_of(path) for path in files}.intersection(LANGUAGES))
+        self._pool = ends.enter_context(closing(ExtractionPool(self.store.pack.path, dialects)))
+
+    def _applied(self, found: Sweep, stored: StoredState | None) -> ReconcileReport:
+        """Bring the index to what was found; one that is damaged is built again."""
+        try:
+            return self._apply(found, stored)
+        except CodePlaneError as error:
+            if error.code in DAMAGE:
+                self.store.start_over(PACK_IS_CUT if error.message == PACK_IS_CUT else "index.db was damaged")
+            elif error.code == "DATABASE_UNAVAILABLE":
+                self.store.reopen()
+            else:
+                raise
+            self.state = None
+            return self._apply(found, self.store.load())
 
     def _stored(self) -> StoredState | None:
         """Return what the database knows, None when that is in memory; the first sweep takes its decisions over."""
@@ -370,6 +385,11 @@ class Reconciler:
         kept, self._structure = self._structure, None
         return kept[1] if kept is not None and kept[0] is self.store.database else None
 
+    def _taken_pool(self) -> "ExtractionPool | None":
+        """Return the processes that were started in advance, once, and only for the texts they know of."""
+        pool, self._pool = self._pool, None
+        return pool if pool is not None and pool.pack == self.store.pack.path else None
+
     def _write(self, found: Sweep, before: IndexState) -> ReconcileReport:
         # A start that finds nothing changed needs none of what updates are made with.
         from codeplane.index.update import IndexUpdate, UpdateInput  # noqa: PLC0415
@@ -383,10 +403,17 @@ class Reconciler:
                 before = self._state_of(stored_state(connection), found, None)
             removed, suspects = _difference(before, found)
             given = UpdateInput(
-                found.files, before.files, removed, suspects, self._holds_tracked, self._progress, offered
+                found=found.files,
+                known=before.files,
+                removed=removed,
+                suspects=suspects,
+                holds_tracked=self._holds_tracked,
+                progress=self._progress,
+                offered=offered,
+                pool=self._taken_pool(),
             )
             size = number_of(_meta(connection, "pack_size", "0"))
-            is_large = len(removed) + len(suspects) >= _MANY_FILES or self.lexical.epoch() < 0
+            is_large = len(removed) + len(suspects) >= MANY_FILES or self.lexical.epoch() < 0
             ranked = self.lexical.begin(epoch) if is_large else None
             structure = self._taken_structure()
             try:

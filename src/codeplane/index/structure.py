@@ -11,7 +11,7 @@ from codeplane.index.index_store import KEPT_SNAPSHOTS, IndexedFile, filling_def
 from codeplane.index.linking.update import FamilyLinks, FileToLink, LinkChanges, OutlineCache
 from codeplane.index.symbol_names import qualifier
 from codeplane.index.units import assign_units, is_marker, unit_roots
-from codeplane.languages.catalog import load_language
+from codeplane.languages.catalog import linking_rules
 from codeplane.languages.linking import LinkingRules
 
 
@@ -218,10 +218,10 @@ class StructureUpdate:
         """Return the families that can be linked; a file that no unit owns is not linked."""
         members: dict[LinkingRules, dict[str, _File]] = {}
         for path, one in files.items():
-            language = load_language(one.dialect)
-            if language is None or language.linking is None or one.facts_id is None or one.unit_id not in roots:
+            rules = linking_rules(one.dialect)
+            if rules is None or one.facts_id is None or one.unit_id not in roots:
                 continue
-            members.setdefault(language.linking, {})[path] = one
+            members.setdefault(rules, {})[path] = one
         found = []
         for rules, group in members.items():
             names = {roots[one.unit_id][0] for one in group.values() if one.unit_id is not None}
@@ -270,7 +270,7 @@ class StructureUpdate:
     ) -> None:
         """Write the definitions of changed files and remove those of files that are gone."""
         file_ids = [(changes.known[path].file_id,) for path in sorted(changes.removed)]
-        file_ids += [(files[path].file_id,) for path in sorted(paths) if path in files]
+        file_ids += [(files[path].file_id,) for path in sorted(paths) if path in files and path in changes.known]
         gone = self._identities(file_ids)
         self._connection.executemany("DELETE FROM definitions WHERE file_id = ?", file_ids)
         with filling_definitions(self._connection, len(rows)):
@@ -309,7 +309,11 @@ class StructureUpdate:
         self, family: _Family, changes: FileChanges, reidentified: set[str], modules: Mapping[str, str]
     ) -> LinkChanges:
         members = family.files
-        before = {path: one for path, one in changes.known.items() if one.module and _rules_of(one) == family.rules}
+        before = {
+            path: one
+            for path, one in changes.known.items()
+            if one.module and linking_rules(one.dialect) == family.rules
+        }
         gone = before.keys() - members.keys()
         hashes = self._hashes_before(changes.known, changes.changed & members.keys())
         offers_other = {
@@ -382,8 +386,3 @@ def _configures(family: _Family, texts_read: frozenset[str], path: str) -> bool:
 
 def _to_link(one: _File) -> FileToLink:
     return FileToLink(one.file_id, one.path, one.facts_id or 0, one.package)
-
-
-def _rules_of(file: IndexedFile) -> LinkingRules | None:
-    language = load_language(file.dialect)
-    return language.linking if language is not None else None

@@ -22,6 +22,8 @@ from codeplane.index.ignore_rules import IGNORE_FILE, IgnoreRules
 RACY_NS = 1_000_000_000
 # Directories are trusted later than files: some file systems keep the times of directories in steps of two seconds.
 _RACY_LISTING_NS: Final = 3_000_000_000
+# From so many files on it pays to prepare for much work.
+MANY_FILES: Final = 1000
 _KIND_OF_FILE: Final = 0o170000
 _REGULAR: Final = stat.S_IFREG
 _LINK: Final = stat.S_IFLNK
@@ -42,6 +44,9 @@ class FileStamp(NamedTuple):
     def is_racy(self, checked_ns: int) -> bool:
         """Tell whether the file could have been written again after it was read at `checked_ns`."""
         return max(self.mtime_ns, self.ctime_ns) > checked_ns - RACY_NS
+
+
+ManyFiles = Callable[[Mapping[str, FileStamp]], None]
 
 
 @dataclass(slots=True)
@@ -134,12 +139,15 @@ class Sweeper:
         """Return what the decisions rest on, to be kept for the next process."""
         return repr(self._decided_by)
 
-    def sweep(self) -> Sweep:
-        """Return every file that is in, with its stamp, and everything that is left out, in a fixed order."""
+    def sweep(self, expect_many: ManyFiles | None = None) -> Sweep:
+        """Return every file that is in, with its stamp, and everything that is left out, in a fixed order.
+
+        `expect_many` is told the files so far as soon as they are many, once.
+        """
         deciders = self._deciders()
         if deciders != self._decided_by:
             self._forget_tracking()
-        found = self._walk()
+        found = self._walk(expect_many)
         ignore_stamps = self._stamps_of_rules(found.files)
         if ignore_stamps != self._ignore_stamps:
             # An ignore file changed, so every decision is made anew.
@@ -164,7 +172,7 @@ class Sweeper:
             self._listings.pop(name[: name.rstrip("/").rfind("/") + 1], None)
         self._by_tracking = set()
 
-    def _walk(self) -> Sweep:
+    def _walk(self, expect_many: ManyFiles | None = None) -> Sweep:
         rules = self._make_rules()
         found = Sweep()
         listings: dict[str, _Listing] = {}
@@ -188,6 +196,9 @@ class Sweeper:
                 continue
             listings[prefix] = listing
             stack.extend(listing.directories)
+            if expect_many is not None and len(found.files) >= MANY_FILES:
+                expect_many(found.files)
+                expect_many = None
         self._listings = listings
         return found
 

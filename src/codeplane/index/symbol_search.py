@@ -326,7 +326,7 @@ def _bases_of(reader: FactReader, file: FactFile, outline: Outline, number: int)
     for expression in outline.base_expressions.get(number, ()):
         if expression < 0:
             continue
-        op, operand, _ = outline.expressions[expression]
+        op, operand, _ = outline.expression(expression)
         if op == Op.DEFINITION:
             found.append((file.file_id, operand))
         elif expression < len(numbers) and numbers[expression]:

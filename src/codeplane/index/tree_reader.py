@@ -18,6 +18,7 @@ _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # What opening says of an entry that is no longer there, or no longer a file: among them a symlink and a socket.
 _GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EMLINK})
+_PIECE: Final = 1 << 16
 
 
 class TreeReader:
@@ -53,19 +54,23 @@ class TreeReader:
             descriptor = _open_spelled(name, _FILE, self._directory(directory))
         except OSError as error:
             return None, "" if error.errno in _GONE else f"unreadable: {error.strerror}"
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             os.close(descriptor)
             return None, ""
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            return self._content(file)
+        with FileIO(descriptor, "rb") as file:
+            return self._content(file, status.st_size)
 
-    def _content(self, file: FileIO) -> tuple[bytes | None, str]:
+    def _content(self, file: FileIO, size: int) -> tuple[bytes | None, str]:
+        """Return what a file holds; `size` is what it should be, and only says how much room to ask for first."""
         try:
             pieces = []
             left = self._max_bytes + 1
-            while left > 0 and (piece := file.read(left)):
+            room = size + 1
+            while left > 0 and (piece := file.read(min(left, room))):
                 pieces.append(piece)
                 left -= len(piece)
+                room = _PIECE
             return b"".join(pieces), ""
         except OSError as error:
             return None, f"unreadable: {error.strerror}"

@@ -20,7 +20,7 @@ from codeplane.index.structure import FileChanges, Structure, StructureUpdate
 from codeplane.index.sweep import FileStamp
 from codeplane.index.text_pack import PackWriter
 from codeplane.index.tree_reader import TreeReader
-from codeplane.languages.catalog import dialect_of, load_language
+from codeplane.languages.catalog import LANGUAGES, dialect_of
 from codeplane.languages.detect import language_of
 
 MAX_TEXT_BYTES = 32 * 1024 * 1024
@@ -30,7 +30,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class UpdateInput:
-    """What one update works on: the sweep's files, what is known, and what differs by stamp."""
+    """What one update works on: the sweep's files, what is known, and what differs by stamp.
+
+    `offered` and `pool` are facts and processes that are at hand already.
+    """
 
     found: Mapping[str, FileStamp]
     known: Mapping[str, IndexedFile]
@@ -39,6 +42,7 @@ class UpdateInput:
     holds_tracked: Callable[[str], bool]
     progress: Progress
     offered: OfferedFacts
+    pool: ExtractionPool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,7 @@ class IndexUpdate:
 
     @staticmethod
     def _n_source_bytes(given: UpdateInput) -> int:
-        return sum(given.found[path].size for path in given.suspects if load_language(dialect_of(path)) is not None)
+        return sum(given.found[path].size for path in given.suspects if dialect_of(path) in LANGUAGES)
 
     def _text_of_path(self, path: str) -> str | None:
         row = self.connection.execute(
@@ -203,7 +207,7 @@ class _Intake:
 
     def read_with_others(self) -> tuple[list[_Reading], list[str]]:
         """Read in this process while others extract."""
-        with closing(ExtractionPool(self._store.pack.path)) as pool:
+        with closing(self._given.pool or ExtractionPool(self._store.pack.path)) as pool:
             return self._read_with(pool)
 
     def _read_with(self, pool: ExtractionPool) -> tuple[list[_Reading], list[str]]:
@@ -249,7 +253,7 @@ class _Intake:
         return reading, self._job(reading, offset, len(data)), data
 
     def _job(self, reading: _Reading, offset: int, length: int) -> ExtractionJob | None:
-        if load_language(reading.dialect) is None or reading.text_id is None:
+        if reading.dialect not in LANGUAGES or reading.text_id is None:
             return None
         key = (reading.text_id, reading.dialect)
         if key in self._wanted:

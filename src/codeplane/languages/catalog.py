@@ -9,6 +9,7 @@ from typing import Final
 
 from codeplane.languages.detect import UNKNOWN, language_of
 from codeplane.languages.language import Language
+from codeplane.languages.linking import LinkingRules
 
 LANGUAGES: Final = (
     "c",
@@ -43,6 +44,16 @@ LANGUAGES: Final = (
     "typescript",
     "yaml",
 )
+# The folders with the rules of the languages that are linked.
+_LINKED_BY: Final = {
+    "go": "go",
+    "java": "java",
+    "javascript": "javascript",
+    "python": "python",
+    "rust": "rust",
+    "tsx": "javascript",
+    "typescript": "javascript",
+}
 
 
 @cache
@@ -55,6 +66,17 @@ def load_language(name: str) -> Language | None:
     if not isinstance(language, Language):
         raise TypeError(f"codeplane.languages.{name}.language.LANGUAGE is no Language")
     return language
+
+
+@cache
+def linking_rules(name: str) -> LinkingRules | None:
+    """Return how a language is linked, None when it is not; its grammar is not loaded for that."""
+    if name not in _LINKED_BY:
+        return None
+    rules = import_module(f"codeplane.languages.{_LINKED_BY[name]}.linking").LINKING
+    if not isinstance(rules, LinkingRules):
+        raise TypeError(f"codeplane.languages.{_LINKED_BY[name]}.linking.LINKING are no LinkingRules")
+    return rules
 
 
 def is_text_only(language: str) -> bool:

@@ -7,7 +7,7 @@ and takes minutes; the binding's own progress callbacks, for parsing and for que
 from collections.abc import Callable
 from typing import Final
 
-from tree_sitter import Language, Node, Parser, Point, Query, QueryCursor
+from tree_sitter import Language, Node, Parser, Point, Query, QueryCursor, TreeCursor
 
 from codeplane.core.clock import Clock, SystemClock
 from codeplane.languages.facts import FileFacts, no_facts
@@ -129,6 +129,9 @@ def is_tree_too_deep(root: Node, is_over: IsOver) -> bool:
     if root.descendant_count <= MAX_DEPTH:
         return False
     cursor = root.walk()
+    if not _is_any_deep(cursor, root.descendant_count):
+        return False
+    cursor.reset(root)
     depth = n_looks = 0
     while depth <= MAX_DEPTH:
         n_looks += 1
@@ -142,6 +145,20 @@ def is_tree_too_deep(root: Node, is_over: IsOver) -> bool:
                 return False
             depth -= 1
     return True
+
+
+def _is_any_deep(cursor: TreeCursor, n_nodes: int) -> bool:
+    """Say whether one of the nodes that are looked at lies deep; false only for a tree of at most `MAX_DEPTH` levels.
+
+    Below the middle of a way of more levels lie at least `MAX_DEPTH // 2` nodes, which follow each other in the order
+    of the tree, so that one of those that are looked at is among them.
+    """
+    middle = MAX_DEPTH // 2
+    for number in range(0, n_nodes, middle):
+        cursor.goto_descendant(number)
+        if cursor.depth >= middle:
+            return True
+    return False
 
 
 def _is_too_broken(root: Node) -> bool:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from codeplane.languages.javascript.linking import JAVASCRIPT_LINKING
+from codeplane.languages.javascript.linking import LINKING
 from codeplane.languages.linking import Linker, UnitView
 
 SUFFIXES = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".vue")
@@ -16,7 +16,7 @@ def linker(*paths: str, **texts: object) -> Linker:
     for name, value in texts.items():
         path = name.replace("__", "/").replace("_json", ".json").replace("_yaml", ".yaml").replace("pnpm_", "pnpm-")
         contents[path] = value if isinstance(value, str) else json.dumps(value)
-    return JAVASCRIPT_LINKING.build(
+    return LINKING.build(
         UnitView(tuple(sorted(path for path in contents if path.endswith(SUFFIXES))), ("",), str, contents.get)
     )
 

@@ -1,9 +1,11 @@
 """Every reference, bind and scope of a file, one array per field."""
 
 import sqlite3
+import struct
 import zlib
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import sub
@@ -12,7 +14,6 @@ from typing import Final
 from codeplane.index.facts.outline_storage import reading_own_bytes
 
 _LEVEL: Final = 4
-_WIDE: Final = 0xFFFF
 
 # What a reference is linked to, besides an expression.
 LOCAL: Final = 0  # its bind says everything there is to say
@@ -79,9 +80,9 @@ def encode_columns(columns: Columns) -> bytes:
     ]
     names = "\n".join(columns.names).encode("utf-8", "surrogatepass")
     head = array("I", [len(names)])
-    for values in arrays:
-        head.extend((values.itemsize, len(values)))
-    return zlib.compress(b"".join([head.tobytes(), names, *[values.tobytes() for values in arrays]]), _LEVEL)
+    for width, data in arrays:
+        head.extend((width, len(data) // width))
+    return zlib.compress(b"".join([head.tobytes(), names, *[data for _, data in arrays]]), _LEVEL)
 
 
 def decode_columns(blob: bytes) -> Columns:
@@ -116,7 +117,11 @@ def names_of(connection: sqlite3.Connection, facts_id: int | None) -> str:
 _CODES: Final = {1: "B", 2: "H", 4: "I"}
 
 
-def _narrow(values: Sequence[int]) -> "array[int]":
-    """Return the smallest array that holds the values."""
-    top = max(values, default=0)
-    return array("B" if top < 256 else "H" if top <= _WIDE else "I", values)
+def _narrow(values: Sequence[int]) -> tuple[int, bytes]:
+    """Return the smallest array that holds the values, as its width and its bytes."""
+    # Trying is faster than looking for the largest one first, and bytes are made three times as fast as arrays.
+    with suppress(ValueError):
+        return 1, bytes(values)
+    with suppress(struct.error):
+        return 2, struct.pack(f"{len(values)}H", *values)
+    return 4, array("I", values).tobytes()

@@ -468,8 +468,8 @@ def _link_hash(outline: Outline, definitions: list[Definition]) -> bytes:
 def _spelled(outline: Outline, number: int) -> tuple[int, int, str]:
     """Return an expression without the number that its place in the file gives it."""
     names = []
-    while number != NONE and outline.expressions[number][0] == Op.MEMBER:
-        _, number, name = outline.expressions[number]
+    while number != NONE and outline.expression(number)[0] == Op.MEMBER:
+        _, number, name = outline.expression(number)
         names.append(name)
-    op, operand, first = outline.expressions[number] if number != NONE else (NONE, NONE, "")
+    op, operand, first = outline.expression(number) if number != NONE else (NONE, NONE, "")
     return int(op), operand, ".".join([first, *reversed(names)])

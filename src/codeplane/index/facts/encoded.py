@@ -1,13 +1,12 @@
 """From bytes of source to bytes of facts, in one step that any process can do."""
 
-import hashlib
 from typing import NamedTuple
 
 from codeplane.index.facts.columns import encode_columns
 from codeplane.index.facts.compiling import compile_facts
 from codeplane.index.facts.outline import NAME, PATH, SIGNATURE, Outline
 from codeplane.index.facts.outline_storage import encode_outline
-from codeplane.index.symbol_names import definition_uid, folded
+from codeplane.index.symbol_names import definition_uid, folded, signature_hash
 from codeplane.languages.catalog import load_language
 from codeplane.languages.facts import FileFacts, no_facts
 
@@ -72,8 +71,3 @@ def named_definitions(home: str, outline: Outline) -> list[tuple[int, bytes, int
         )
         for number, kind, name, path, signature in rows
     ]
-
-
-def signature_hash(signature: str) -> str:
-    """Return the hash of a signature's text, empty for none."""
-    return hashlib.sha256(signature.encode("utf-8", "surrogatepass")).hexdigest()[:16] if signature else ""

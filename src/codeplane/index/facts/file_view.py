@@ -89,7 +89,7 @@ class FileView:
     def _is_member(self, link: int) -> bool:
         if link < FIRST_EXPRESSION:
             return False
-        return self.outline.expressions[link - FIRST_EXPRESSION][0] in {Op.MEMBER, Op.SUPER, Op.THIS}
+        return self.outline.expression(link - FIRST_EXPRESSION)[0] in {Op.MEMBER, Op.SUPER, Op.THIS}
 
     def anchored(self, token: str | None) -> Iterator[tuple[int, str, str]]:
         """Yield position, name and receiver shape of every reference that is ANCHORED."""
@@ -110,13 +110,13 @@ class FileView:
         link = self.columns.links[position]
         if link < FIRST_EXPRESSION:
             return _SHAPES.get(link, "None")
-        op, operand, _ = self.outline.expressions[link - FIRST_EXPRESSION]
+        op, operand, _ = self.outline.expression(link - FIRST_EXPRESSION)
         if op == Op.MEMBER:
             return f"{self._name_of(operand)}."
         return {Op.SUPER: "super().", Op.THIS: "this."}.get(Op(op), "None")
 
     def _name_of(self, expression: int) -> str:
-        op, operand, name = self.outline.expressions[expression]
+        op, operand, name = self.outline.expression(expression)
         if op == Op.DEFINITION:
             return str(self.outline.definition_rows.column(NAME)[operand])
         if op == Op.IMPORT:

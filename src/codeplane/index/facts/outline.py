@@ -138,10 +138,15 @@ class Outline:
         """Return the kind of each definition."""
         return self.definition_rows.column(0)
 
-    @cached_property
-    def expressions(self) -> list[Expression]:
-        """Return the expressions."""
-        return list(zip(*self.expression_columns, strict=True))
+    @property
+    def expressions(self) -> Iterator[Expression]:
+        """Yield the expressions; kept as rows, those of Django took 15 MB while it was linked."""
+        return zip(*self.expression_columns, strict=True)
+
+    def expression(self, number: int) -> Expression:
+        """Return an expression."""
+        ops, operands, names = self.expression_columns
+        return ops[number], operands[number], names[number]
 
     def definition(self, number: int) -> Definition:
         """Return a definition."""

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Final
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.index.facts.encoded import signature_hash
 from codeplane.index.facts.file_view import FileView
 from codeplane.index.facts.model import (
     AnchorGroup,
@@ -27,7 +26,7 @@ from codeplane.index.facts.model import (
 from codeplane.index.facts.outline import Op, Outline
 from codeplane.index.facts.reader import FactFile, FactReader, line_and_column
 from codeplane.index.linking.stored_links import Target, Tier
-from codeplane.index.symbol_names import definition_uid, folded, qualifier
+from codeplane.index.symbol_names import definition_uid, folded, qualifier, signature_hash
 from codeplane.languages.facts import BindReason, BindTarget, Certainty, DefinitionKind, ReferenceRole
 
 MAX_LIMIT: Final = 10_000

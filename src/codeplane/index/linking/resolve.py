@@ -53,6 +53,8 @@ _LOADS_WHOLE: Final = frozenset({"js_require"})
 _STATIC_STAR: Final = "java_import_static"
 _UNDER_CONDITION: Final = "cfg"
 _CERTAIN: Final = int(Certainty.CERTAIN)
+_MEMBER: Final = int(Op.MEMBER)
+_DEFINITION: Final = int(Op.DEFINITION)
 _DEF: Final = int(BindTarget.DEF)
 _IMPORT: Final = int(BindTarget.IMPORT)
 
@@ -124,6 +126,7 @@ class Resolver:
         self._types_in_question: set[tuple[int, int]] = set()
         self._bases: dict[tuple[int, int], tuple[tuple[tuple[int, int] | None, ...], frozenset[str]]] = {}
         self._held: dict[tuple[int, int], frozenset[str]] = {}
+        self._members: dict[tuple[int, int, str, int | None, bool, bool | None], Meaning] = {}
 
     def _outline(self, file_id: int) -> Outline:
         known = self._outlines.get(file_id)
@@ -138,15 +141,20 @@ class Resolver:
         add = found.append
         usages = outline.usages
         for number, (op, operand, name) in enumerate(outline.expressions):
-            if op == Op.MEMBER:
+            if op == _MEMBER:
                 holder = found[operand]
-                if holder.value is None:
+                value, chain, asked, _ = holder
+                if value is None:
                     add(holder)
                     continue
-                member = self._member(holder.value, name, usages.get(number))
-                asked = member.asked if member.asked >= holder.asked else holder.asked | member.asked
-                add(Meaning(member.value, holder.chain + member.chain, asked))
-            elif op == Op.DEFINITION and not self._has_members(outline, operand):
+                member = self._member(value, name, usages.get(number))
+                if not chain and not asked:
+                    # A member of a definition of this file, as most are.
+                    add(member)
+                    continue
+                asked = member.asked if member.asked >= asked else asked | member.asked
+                add(Meaning(member.value, chain + member.chain, asked))
+            elif op == _DEFINITION and not self._has_members(outline, operand):
                 add(_NOTHING)
             else:
                 add(self._first(file_id, outline, number))
@@ -439,9 +447,9 @@ class Resolver:
     def _expression(self, file_id: int, outline: Outline, number: int) -> Meaning:
         """Return the meaning of an expression; a chain of members is followed from its first name on."""
         names = []
-        while outline.expressions[number][0] == Op.MEMBER:
+        while outline.expression(number)[0] == Op.MEMBER:
             usage = outline.usages.get(number)
-            _, number, name = outline.expressions[number]
+            _, number, name = outline.expression(number)
             names.append((name, usage))
         meaning = self._first(file_id, outline, number)
         for name, usage in reversed(names):
@@ -452,7 +460,7 @@ class Resolver:
         return self._as_definition(meaning)
 
     def _first(self, file_id: int, outline: Outline, number: int) -> Meaning:
-        op, operand, name = outline.expressions[number]
+        op, operand, name = outline.expression(number)
         if op == Op.DEFINITION:
             return Meaning((Tag.DEFINITION, file_id, operand), (), frozenset())
         usage = outline.usages.get(number)
@@ -467,7 +475,7 @@ class Resolver:
 
     def _free_name(self, file_id: int, outline: Outline, number: int) -> Meaning:
         """Return what a name means that nothing in its file binds."""
-        _, class_around, name = outline.expressions[number]
+        _, class_around, name = outline.expression(number)
         usage = outline.usages.get(number)
         rules = self._unit.rules
         asked: frozenset[str] = frozenset()
@@ -534,16 +542,22 @@ class Resolver:
         # What is called through the name of a trait is done by one of its implementations.
         is_of_trait = kind == _TRAIT and tag == Tag.DEFINITION
         is_function = kind == _FUNCTION and self._unit.rules.statics_are_apart
-        if not is_of_trait and (tag == Tag.INSTANCE or is_function or self._is_class(holder)):
+        if not is_of_trait and (tag == Tag.INSTANCE or is_function or self._is_type(kind)):
             return self._class_member(file_id, number, name, usage, of_class=tag != Tag.INSTANCE)
         if kind not in _HOLDS_VALUE:
             return _NOTHING
         if number in outline.members:
             return self._class_member(file_id, number, name, usage)
+        return self._member_of_value(file_id, outline, number, name, usage)
+
+    def _member_of_value(self, file_id: int, outline: Outline, number: int, name: str, usage: int | None) -> Meaning:
+        """Return a member of the type that a variable is declared to hold."""
         instance = self._type_of(file_id, outline, number)
         if instance.value is None:
             return Meaning(None, (), instance.asked)
         meaning = self._class_member(int(instance.value[1]), instance.value[2], name, usage, of_class=False)
+        if not instance.chain and not instance.asked:
+            return meaning
         return Meaning(meaning.value, (*instance.chain, *meaning.chain), instance.asked | meaning.asked)
 
     def _type_of(self, file_id: int, outline: Outline, number: int) -> Meaning:
@@ -624,6 +638,17 @@ class Resolver:
 
         `of_class` says whether it is asked of the class itself or of an instance, None when that is not known.
         """
+        key = (file_id, number, name, usage, skip_own, of_class)
+        known = self._members.get(key)
+        if known is None:
+            known = self._found_member(file_id, number, name, usage, skip_own=skip_own, of_class=of_class)
+            if not self._depth and not self._types_in_question:
+                self._members[key] = known
+        return known
+
+    def _found_member(
+        self, file_id: int, number: int, name: str, usage: int | None, *, skip_own: bool, of_class: bool | None
+    ) -> Meaning:
         rules = self._unit.rules
         if rules.nearest_depth_wins:
             return self._least_deep_member(file_id, number, name)
@@ -853,7 +878,9 @@ class Resolver:
 
     def _is_class(self, value: Value) -> bool:
         """Say whether a definition is a type that has members: a class or the like, or a name made for one."""
-        kind = self._kind(int(value[1]), value[2])
+        return self._is_type(self._kind(int(value[1]), value[2]))
+
+    def _is_type(self, kind: int) -> bool:
         return kind in _CLASS_LIKE or (kind == _TYPE and not self._unit.rules.exports_are_explicit)
 
 

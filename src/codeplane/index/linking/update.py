@@ -20,6 +20,7 @@ from codeplane.index.linking.unit import LinkUnit
 from codeplane.languages.linking import LinkingRules, UnitView
 
 _KEPT_OUTLINES: Final = 200
+_DEFINITION: Final = int(Tag.DEFINITION)
 
 
 class FileToLink(NamedTuple):
@@ -191,17 +192,17 @@ def _targets(file_id: int, meanings: list[Meaning]) -> tuple[list[Target], "arra
     known: dict[tuple[object, Chain], int] = {}
     targets: list[Target] = []
     numbers = array("I")
-    for meaning in meanings:
-        value = meaning.value
-        if value is None or value[0] != Tag.DEFINITION or not meaning.chain:
-            numbers.append(0)
+    add = numbers.append
+    for value, chain, _, _ in meanings:
+        if value is None or value[0] != _DEFINITION or not chain:
+            add(0)
             continue
-        key = (value, meaning.chain)
+        key = (value, chain)
         number = known.get(key)
         if number is None:
-            targets.append(Target(int(value[1]), value[2], _tier(file_id, meaning.chain, int(value[1])), meaning.chain))
+            targets.append(Target(int(value[1]), value[2], _tier(file_id, chain, int(value[1])), chain))
             number = known[key] = len(targets)
-        numbers.append(number)
+        add(number)
     return targets, numbers
 
 

@@ -4,13 +4,13 @@ from typing import Final
 
 from codeplane.languages.javascript.extract import extract_javascript
 from codeplane.languages.javascript.grammars import JAVASCRIPT
-from codeplane.languages.javascript.linking import JAVASCRIPT_LINKING
+from codeplane.languages.javascript.linking import LINKING
 from codeplane.languages.language import Depth, Language
 
 LANGUAGE: Final = Language(
     name="javascript",
     depth=Depth.FULL,
     extract=extract_javascript,
-    linking=JAVASCRIPT_LINKING,
+    linking=LINKING,
     grammar=JAVASCRIPT.grammar,
 )

@@ -81,7 +81,7 @@ class JavaScriptLinker:
         return self._packages.entry(package, subpath, is_typed=is_typed) if package is not None else None
 
 
-JAVASCRIPT_LINKING: Final = LinkingRules(
+LINKING: Final = LinkingRules(
     build=JavaScriptLinker,
     exports_are_explicit=True,
     statics_are_apart=True,

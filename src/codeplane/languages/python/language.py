@@ -4,7 +4,7 @@ from typing import Final
 
 from codeplane.languages.language import Depth, Language
 from codeplane.languages.python.extract import extract
-from codeplane.languages.python.linking import PYTHON_LINKING
+from codeplane.languages.python.linking import LINKING
 from codeplane.languages.python.syntax import PYTHON
 
-LANGUAGE: Final = Language(name="python", depth=Depth.FULL, extract=extract, linking=PYTHON_LINKING, grammar=PYTHON)
+LANGUAGE: Final = Language(name="python", depth=Depth.FULL, extract=extract, linking=LINKING, grammar=PYTHON)

@@ -137,4 +137,4 @@ def _join(directory: str, name: str) -> str:
     return f"{directory}/{name}" if directory else name
 
 
-PYTHON_LINKING: Final = LinkingRules(build=PythonLinker, binds_first_part=True, last_star_wins=True)
+LINKING: Final = LinkingRules(build=PythonLinker, binds_first_part=True, last_star_wins=True)

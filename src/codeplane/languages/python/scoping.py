@@ -56,7 +56,8 @@ class Bindings:
         """Return the bind that a name in a scope means, remembering the answer."""
         found = self.found[scope]
         if key not in found:
-            found[key] = self._search(scope, key)
+            home = self.home_of(scope, key)
+            found[key] = self.first_of[home][key] if home != NONE else NONE
         return found[key]
 
     def find_outside(self, scope: int, key: str) -> int:
@@ -77,10 +78,6 @@ class Bindings:
             is_visible = row.kind == TYPE_PARAMETERS and is_visible
             current = row.parent
         return NONE
-
-    def _search(self, scope: int, key: str) -> int:
-        home = self.home_of(scope, key)
-        return self.first_of[home][key] if home != NONE else NONE
 
 
 def settled_imports(imports: list[Import], binds: list[LocalBind]) -> list[Import]:

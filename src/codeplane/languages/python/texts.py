@@ -55,7 +55,7 @@ def scoping_key(name: str, class_name: str) -> str:
     """Return the name that Python's scoping compares: normalised, and mangled when private to a class."""
     if not name.isascii():
         name = unicodedata.normalize("NFKC", name)
-    if class_name and name.startswith("__") and not name.endswith("__"):
+    if class_name and name[:2] == "__" and not name.endswith("__"):
         return f"_{class_name}{name}"
     return name
 

@@ -186,7 +186,9 @@ class _Walker:
             if start >= next_event:
                 self.advance(start)
                 next_event, scope = self.next_event, self.scope
-            name = bytewise[start:end] if is_ascii else self.text.cut(start, end)
+            name = bytewise[start:end]
+            if not is_ascii and not name.isascii():
+                name = self.text.cut(start, end)
             if start in marks:
                 self.take_marked(marks[start], start, end, name)
             elif bytewise[start - 1] == ".":
@@ -199,7 +201,8 @@ class _Walker:
             else:
                 self.chain = start
                 self.chain_end = end
-                key = name if is_ascii and name[:2] != "__" else scoping_key(name, self.row.class_name)
+                is_plain = name[:2] != "__" and (is_ascii or name.isascii())
+                key = name if is_plain else scoping_key(name, self.row.class_name)
                 add((start, name, key, scope, USE, NO_RECEIVER))
                 if name in _WATCHED_NAMES:
                     self.tables.watched.append(Watched(start, end, name, key, scope))

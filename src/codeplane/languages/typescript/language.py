@@ -4,13 +4,13 @@ from typing import Final
 
 from codeplane.languages.javascript.extract import extract_typescript
 from codeplane.languages.javascript.grammars import TYPESCRIPT
-from codeplane.languages.javascript.linking import JAVASCRIPT_LINKING
+from codeplane.languages.javascript.linking import LINKING
 from codeplane.languages.language import Depth, Language
 
 LANGUAGE: Final = Language(
     name="typescript",
     depth=Depth.FULL,
     extract=extract_typescript,
-    linking=JAVASCRIPT_LINKING,
+    linking=LINKING,
     grammar=TYPESCRIPT.grammar,
 )
