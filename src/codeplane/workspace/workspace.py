@@ -162,6 +162,16 @@ class Workspace:
             found.append(lease)
         return found
 
+    def governance_summary(self) -> dict[str, object]:
+        """Return the mode, the intents that can be selected and how many calls wait for a person."""
+        rules = self.gate.rules()
+        return {
+            "mode": rules.mode.value,
+            "active_intents": list(rules.active_ids(self.clock.now_ms())),
+            "pending_approvals": len(self.gate.approvals.holds("pending")),
+            "problem": rules.problem or None,
+        }
+
     def undo_summary(self) -> dict[str, int]:
         """Return how many batches of changes can be undone and how much of the disk they take."""
         records, limit = self.editor.records, self.settings.edits.undo_bytes

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -48,7 +49,9 @@ def command(
     """
     parsed = _arguments(operation, arguments)
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-        answer = dispatch(Door(workspace, OPERATIONS), operation, parsed, cli_caller(workspace, session_id))
+        answer = dispatch(
+            Door(workspace, OPERATIONS), operation, parsed, acting_caller(workspace, operation, session_id)
+        )
     print_answer(answer, as_json=as_json)
     return FINDINGS if answer.is_error else OK
 
@@ -61,6 +64,19 @@ def cli_caller(workspace: Workspace, session_id: str | None = None) -> Caller:
     )
     kind = CallerKind.PERSON if is_person else CallerKind.AGENT
     return Caller(kind, "cli", f"cli:{os.getpid()}", "cpl", session_id)
+
+
+def acting_caller(workspace: Workspace, operation: str, session_id: str | None = None) -> Caller:
+    """Return who calls; where intents are in force, whoever sits at a terminal may show to be a person by a code."""
+    caller = cli_caller(workspace, session_id)
+    known = OPERATIONS.get(operation)
+    changes = known is not None and known.effect.mutates and workspace.gate.rules().is_enforced
+    if not changes or caller.kind is CallerKind.PERSON or session_id is not None or not sys.stdin.isatty():
+        return caller
+    # Reading the terminal is needed by this case alone.
+    from codeplane.surfaces.cli.person import types_code  # noqa: PLC0415 - a circle otherwise
+
+    return replace(caller, kind=CallerKind.PERSON) if types_code(f"run {operation} as a person") else caller
 
 
 def _arguments(operation: str, texts: tuple[str, ...]) -> dict[str, Any]:

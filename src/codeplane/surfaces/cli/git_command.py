@@ -14,7 +14,7 @@ from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.operation import AnyOperation
 from codeplane.operations.run import Door
-from codeplane.surfaces.cli.call_command import cli_caller
+from codeplane.surfaces.cli.call_command import acting_caller
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import json_option, print_answer, repo_option, set_option
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
@@ -74,7 +74,9 @@ def tool_command(operation: AnyOperation) -> click.Command:
         arguments = {key: value for key, value in given.items() if value not in (None, ())}
         arguments |= _from_words(operation, words)
         with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-            answer = dispatch(Door(workspace, OPERATIONS), operation.name, arguments, cli_caller(workspace))
+            answer = dispatch(
+                Door(workspace, OPERATIONS), operation.name, arguments, acting_caller(workspace, operation.name)
+            )
         print_answer(answer, as_json=as_json)
         return FINDINGS if answer.is_error else OK
 

@@ -20,7 +20,7 @@ def require_person(workspace: Workspace, action: str) -> str:
     """
     if cli_caller(workspace).kind is CallerKind.PERSON:
         return f"operator token, user {os.getuid()}"
-    if _types_code(action):
+    if types_code(action):
         return f"terminal, user {os.getuid()}"
     raise CodePlaneError(
         "OPERATOR_TOKEN_REQUIRED",
@@ -29,7 +29,8 @@ def require_person(workspace: Workspace, action: str) -> str:
     )
 
 
-def _types_code(action: str) -> bool:
+def types_code(action: str) -> bool:
+    """Ask at the controlling terminal for a code; false when there is none or another code was typed."""
     code = f"{secrets.randbelow(10_000):04d}"
     try:
         with _TERMINAL.open("r+b", buffering=0) as terminal:

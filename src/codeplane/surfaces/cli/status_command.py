@@ -91,6 +91,7 @@ def _from_ledger(places: Places, overrides: tuple[str, ...]) -> dict[str, Any]:
             "open_calls": len(workspace.chain.open_calls()),
             "leases": workspace.leases(),
             "undo": workspace.undo_summary(),
+            "governance": workspace.governance_summary(),
             "index": workspace.index_summary(),
             "last_reconcile": None,
             "last_error": None,
@@ -111,6 +112,15 @@ def _undo_line(undo: dict[str, Any]) -> str:
         return "nothing to undo"
     sizes = f"{undo['size_bytes'] / 1e6:.1f} of at most {undo['limit_bytes'] / 1e6:.0f} MB"
     return f"{undo['batches']} batch{'es' * (undo['batches'] != 1)} of changes, {sizes}"
+
+
+def _governance_line(governance: dict[str, Any]) -> str:
+    if governance.get("mode") != "enforce":
+        return "intents are not asked for"
+    active, waiting = governance["active_intents"], governance["pending_approvals"]
+    text = f"intents in force: {', '.join(active) or 'none active'}"
+    problem = f"; {governance['problem'].splitlines()[0]}" if governance["problem"] else ""
+    return text + (f"; {waiting} waiting for a person (`cpl approvals list`)" if waiting else "") + problem
 
 
 def _gaps(index: dict[str, Any]) -> list[tuple[str, str]]:
@@ -148,6 +158,7 @@ def _print_status(document: dict[str, Any], places: Places, *, verbose: bool) ->
             ("repository", document["repo_root"]),
             ("set up", "yes" if document["initialised"] else "no (`cpl init`)"),
             ("server", running),
+            ("governance", _governance_line(document.get("governance", {}))),
             ("fingerprint", str(document.get("repo_fingerprint", "unknown"))[:16]),
             ("index", _index_line(document["index"])),
             *_gaps(document["index"]),

@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
+from codeplane.ledger.callers import Caller
 from codeplane.operations.answer import Answer
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.run import Door
-from codeplane.surfaces.cli.call_command import cli_caller
+from codeplane.surfaces.cli.call_command import acting_caller, cli_caller
 from codeplane.surfaces.cli.main import FAILURE, FINDINGS, OK
 from codeplane.surfaces.cli.output import json_option, print_answer, repo_option, set_option
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
@@ -66,11 +67,11 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
                 return FAILURE
             if not click.confirm("Undo this?"):
                 return FINDINGS
-        return _finish(_call(workspace, wanted), as_json=as_json)
+        return _finish(_call(workspace, wanted, acting_caller(workspace, "undo")), as_json=as_json)
 
 
-def _call(workspace: Workspace, arguments: dict[str, Any]) -> Answer:
-    return dispatch(Door(workspace, OPERATIONS), "undo", arguments, cli_caller(workspace))
+def _call(workspace: Workspace, arguments: dict[str, Any], caller: Caller | None = None) -> Answer:
+    return dispatch(Door(workspace, OPERATIONS), "undo", arguments, caller or cli_caller(workspace))
 
 
 def _finish(answer: Answer, *, as_json: bool) -> int:

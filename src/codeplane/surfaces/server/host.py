@@ -279,6 +279,7 @@ class ServerHost:
             "ledger_rows": workspace.chain.last_seq(),
             "leases": workspace.leases(),
             "undo": workspace.undo_summary(),
+            "governance": workspace.governance_summary(),
             "sessions": [
                 {
                     "label": session.label,
