@@ -7,6 +7,7 @@ from pathlib import Path
 from codeplane.core.errors import CodePlaneError
 from codeplane.ledger.callers import CallerKind
 from codeplane.surfaces.cli.call_command import TOKEN_VARIABLE, cli_caller
+from codeplane.surfaces.server.operator_token import operator_token
 from codeplane.workspace.workspace import Workspace
 
 _TERMINAL = Path("/dev/tty")
@@ -22,10 +23,12 @@ def require_person(workspace: Workspace, action: str) -> str:
         return f"operator token, user {os.getuid()}"
     if types_code(action):
         return f"terminal, user {os.getuid()}"
+    path = workspace.places.user.operator_token
+    operator_token(path)
     raise CodePlaneError(
         "OPERATOR_TOKEN_REQUIRED",
         f"To {action} takes a person.",
-        hint=f"Do it in a terminal, where a code is asked for, or set {TOKEN_VARIABLE}.",
+        hint=f"Do it in a terminal, where a code is asked for, or set {TOKEN_VARIABLE} to what {path} holds.",
     )
 
 
