@@ -25,7 +25,7 @@ _TRIES: Final = 3
 _PREVIEW_CHARS: Final = 20_000
 # Somebody else was faster, or a person has not answered yet: no sign of a loop.
 _NO_LOOP: Final = frozenset(
-    {"STALE_FILE", "APPROVAL_PENDING", "CIRCUIT_OPEN", "CANCELLED", "GIT_LOCKED", "BUDGET_EXCEEDED"}
+    {"STALE_FILE", "APPROVAL_PENDING", "CIRCUIT_OPEN", "CANCELLED", "GIT_LOCKED", "TASK_BUDGET_EXCEEDED"}
 )
 
 

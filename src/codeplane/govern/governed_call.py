@@ -60,7 +60,6 @@ class GovernedCall:
     given_intent: str | None = None
     given_class: str | None = None
     n_equal_failures: int = 0
-    has_other_success: bool = False
     approved: Approved | None = None
     arguments_digest: str = ""
     schema_digest: str = ""

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from codeplane.core.clock import ms_from_iso
-from codeplane.core.errors import CodePlaneError
 from codeplane.core.setting_sources import (
     ListValue,
     MappingValue,
@@ -232,8 +231,3 @@ def _place_of(item: MappingValue, key: str) -> Place:
         (entry.value.place for entry in item.entries if entry.key == key and isinstance(entry.value, ScalarValue)),
         item.place,
     )
-
-
-def intents_problem(error: CodePlaneError) -> str:
-    """Return what is wrong with the intents file in one line."""
-    return error.message.splitlines()[0] if error.message else error.code

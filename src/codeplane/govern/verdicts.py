@@ -1,6 +1,6 @@
 """What a policy may say of a call, and how opinions combine."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
@@ -90,8 +90,3 @@ def judge(policies: Iterable[GatePolicy], call: GovernedCall, rules: Rulebook) -
 def deny(report: ErrorReport, rule: str = "", segment: str = "") -> Opinion:
     """Return a refusal."""
     return Opinion(Verdict.DENY, report.message, rule, segment, report)
-
-
-def same_judgement(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Tell whether two recorded judgements say the same."""
-    return dict(first) == dict(second)
