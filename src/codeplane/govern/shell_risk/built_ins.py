@@ -8,7 +8,7 @@ from codeplane.govern.shell_risk.words import Word
 
 # Variables that hold no secret and that no SAFE command can set.
 _PRINTABLE: Final = frozenset({"HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "HOSTNAME", "UID"})
-_FORMAT: Final = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d*(?:\.\d+)?[sdiouxXfeEgGcbq]|%\([^()]*\)T)*", re.DOTALL)
+_FORMAT: Final = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d{0,4}(?:\.\d{1,4})?[sdiouxXfeEgGcbq]|%\([^()]*\)T)*", re.DOTALL)
 _UNARY: Final = frozenset("bcdefghknprsuwxzGLNOS")
 _BINARY: Final = frozenset({"=", "==", "!=", "-nt", "-ot", "-ef"})
 _NUMERIC: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
@@ -23,9 +23,9 @@ def why_not_echo(words: list[Word]) -> str | None:
 
 def why_not_printf(words: list[Word]) -> str | None:
     """Return what speaks against a `printf`: `-v` and `%n` set variables."""
-    if words and words[0].value == "--":
-        words = words[1:]
-    if not words or not words[0].is_static or words[0].value.startswith("-"):
+    is_ended = bool(words) and words[0].value == "--"
+    words = words[1:] if is_ended else words
+    if not words or not words[0].is_static or (words[0].value.startswith("-") and not is_ended):
         return "printf without a plain format"
     if not _FORMAT.fullmatch(words[0].value):
         return "a format that may set a variable"
@@ -43,9 +43,11 @@ def why_not_type(words: list[Word]) -> str | None:
     return None
 
 
-def why_not_test(words: list[Word], standing: Standing) -> str | None:
+def why_not_test(words: list[Word], standing: Standing) -> str | None:  # noqa: PLR0911 - one way out per danger.
     """Return what speaks against the inside of a test; `-v` and arithmetic may evaluate a subscript."""
     values = [word.value for word in words]
+    if not values:
+        return "a test of nothing"
     if not all(word.is_static for word in words):
         return "a test of something that is not known before it runs"
     for position, value in enumerate(values):

@@ -8,7 +8,9 @@ from codeplane.govern.shell_risk.report import UnclearCommandError
 
 MAX_CHARACTERS: Final = 10_000
 _PLAIN: Final = re.compile(r"[\t\n\x20-\x7e]*")
-_SEEN_CATEGORIES: Final = frozenset("LNPS")
+# Letters, digits and pictures; signs of other scripts look like dashes, quotes and separators.
+_SEEN_CATEGORIES: Final = frozenset({"Ll", "Lm", "Lo", "Lt", "Lu", "Nd", "Nl", "No", "So"})
+_ARROWS: Final = range(0x2190, 0x2200)
 # Letters and symbols by category, but drawn as nothing.
 _BLANK: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0\U0001d159\ufffc\ufffd")
 
@@ -26,5 +28,6 @@ def check_characters(text: str) -> None:
     for character in text:
         if character in "\t\n" or " " <= character <= "~":
             continue
-        if unicodedata.category(character)[0] not in _SEEN_CATEGORIES or character in _BLANK:
-            raise UnclearCommandError(f"an invisible or control character: U+{ord(character):04X}")
+        is_seen = unicodedata.category(character) in _SEEN_CATEGORIES or ord(character) in _ARROWS
+        if not is_seen or character in _BLANK:
+            raise UnclearCommandError(f"an invisible, control or misleading character: U+{ord(character):04X}")

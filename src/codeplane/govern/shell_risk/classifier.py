@@ -40,6 +40,7 @@ class _Command:
     words: list[Word] = field(default_factory=list)
     redirects: list[tuple[Operator, Word]] = field(default_factory=list)
     in_pipe: bool = False
+    after: str = ";"
 
 
 def classify(command: str, shell: str = "bash", context: ShellContext = ShellContext()) -> RiskReport:  # noqa: B008 - frozen.
@@ -55,7 +56,7 @@ def classify(command: str, shell: str = "bash", context: ShellContext = ShellCon
 
 def _classified(command: str, shell: str, context: ShellContext) -> RiskReport:
     if shell not in _SHELLS:
-        raise UnclearCommandError(f"the shell {str(shell)[:40]} is not modelled")
+        raise UnclearCommandError(f"the shell {str(shell)[:40]!a} is not modelled")
     check_characters(command)
     source = command.encode("utf-8")
     text = source.decode("latin-1")
@@ -65,6 +66,8 @@ def _classified(command: str, shell: str, context: ShellContext) -> RiskReport:
     standing = Standing.of(context)
     segments = []
     for one in commands:
+        if one.after not in {"&&", "|", "|&"}:
+            standing = standing.in_doubt()
         segment, standing = _segment(one, source, standing, is_bash=shell == "bash")
         segments.append(segment)
     verdict = strictest([one.verdict for one in segments])
@@ -73,10 +76,9 @@ def _classified(command: str, shell: str, context: ShellContext) -> RiskReport:
 
 
 def _own_span(command: _Command) -> list[Span]:
-    words = command.words
+    words = command.words[1:] if command.words and command.words[0].raw == "!" else command.words
     while words and _ASSIGNMENT.match(words[0].raw):
         words = words[1:]
-    words = words[1:] if words and words[0].raw == "!" else words
     if words and words[0].raw in {"[", "[["}:
         return [(words[0].start, words[-1].end)]
     return [(word.start, word.end) for word in words]
@@ -86,7 +88,15 @@ def _grouped(spans: list[Span], commands: list[_Command]) -> list[list[Span]]:
     """Give each command the tree's words that lie in it."""
     groups: list[list[Span]] = [[] for _ in commands]
     position = 0
+    # The grammar takes the number of `0<` for a word.
+    numbers = {
+        (operator.start, operator.start + len(operator.descriptor))
+        for command in commands
+        for operator, _ in command.redirects
+    }
     for span in spans:
+        if span in numbers:
+            continue
         while position < len(commands) - 1 and span[0] >= commands[position + 1].start:
             position += 1
         groups[position].append(span)
@@ -112,7 +122,7 @@ def _commands(tokens: list[Token]) -> list[_Command]:
             current = None
             continue
         if current is None:
-            current = _Command(token.start, token.start, in_pipe=before in {"|", "|&"})
+            current = _Command(token.start, token.start, in_pipe=before in {"|", "|&"}, after=before)
             commands.append(current)
             if len(commands) > MAX_SEGMENTS:
                 raise UnclearCommandError(f"more than {MAX_SEGMENTS} segments")
@@ -143,22 +153,19 @@ def _add(command: _Command, token: Token, waiting: list[Token]) -> int:
 
 
 def _segment(command: _Command, source: bytes, standing: Standing, *, is_bash: bool) -> tuple[Segment, Standing]:
+    """Return the verdict about one simple command, and where the next one runs."""
     text = source[command.start : command.end].decode("utf-8", "replace")
     for word in (*command.words, *(target for _, target in command.redirects)):
         word.value = _decoded(word.value)
     words, reason = _without_prefix(command.words)
-    reason = reason or _why_not_redirects(command, standing)
-    if reason is not None:
-        return Segment(text, RiskVerdict.DESTRUCTIVE, (reason,)), standing
-    if is_verification(standing.context.verification, words):
+    reason = reason or _why_not_redirects(command, standing) or _why_not_program(words[0].value, standing)
+    if reason is None and is_verification(standing.context.verification, words):
         return Segment(text, RiskVerdict.VERIFICATION, ("runs code of the tree to verify it",)), standing
-    if any(not word.raw.startswith(("LC_", "LANG", "TZ", "GIT_OPT", "NO_COLOR")) for word in command.words[:1]) and (
-        _ASSIGNMENT.match(command.words[0].raw)
-    ):
-        return Segment(text, RiskVerdict.DESTRUCTIVE, ("sets a variable",)), standing
-    if words[0].value == "cd" and words[0].is_static:
+    if reason is None and any(word.raw.startswith("CI=") for word in command.words[: -len(words)]):
+        reason = "sets CI"
+    if reason is None and words[0].value == "cd" and words[0].is_static:
         return _change_directory(command, words[1:], text, standing)
-    reason = _why_not_command(words, standing, is_bash=is_bash)
+    reason = reason or _why_not_command(words, standing, is_bash=is_bash)
     if reason is None:
         return Segment(text, RiskVerdict.SAFE), standing
     return Segment(text, RiskVerdict.DESTRUCTIVE, (reason,)), standing
@@ -215,9 +222,7 @@ def _why_not_redirects(command: _Command, standing: Standing) -> str | None:
     return None
 
 
-def _change_directory(
-    command: _Command, words: list[Word], text: str, standing: Standing
-) -> tuple[Segment, Standing]:
+def _change_directory(command: _Command, words: list[Word], text: str, standing: Standing) -> tuple[Segment, Standing]:
     options = [word for word in words if word.value in {"-L", "-P", "--"}]
     rest = [word for word in words if word not in options]
     reason = None
@@ -233,14 +238,12 @@ def _change_directory(
         return Segment(text, RiskVerdict.DESTRUCTIVE, (reason,)), standing
     root = standing.context.root.rstrip("/")
     path = rest[0].value
-    if path.startswith("/"):
-        inside = root and (path == root or path.startswith(root + "/"))
-        moved = Standing(standing.context, (), standing.is_outside, has_moved=True)
-        if not inside:
-            return Segment(text, RiskVerdict.DESTRUCTIVE, ("cd out of the repository",)), standing
-        return Segment(text, RiskVerdict.SAFE), moved
-    # In a pipe the change is lost again; both places are possible then anyway.
-    return Segment(text, RiskVerdict.SAFE), standing.moved(path)
+    if path.startswith("/") and path != root and not path.startswith(root + "/"):
+        return Segment(text, RiskVerdict.DESTRUCTIVE, ("cd out of the repository",)), standing
+    moved = standing.moved(path)
+    # In a pipe the change is lost again, and after `!` the next one runs when it failed.
+    is_doubtful = command.in_pipe or command.words[0].raw == "!"
+    return Segment(text, RiskVerdict.SAFE), moved.in_doubt() if is_doubtful else moved
 
 
 def _why_not_command(words: list[Word], standing: Standing, *, is_bash: bool) -> str | None:
@@ -251,13 +254,10 @@ def _why_not_command(words: list[Word], standing: Standing, *, is_bash: bool) ->
     name = words[0].value
     if words[0].has_glob or words[0].variables:
         return "the program is not known before it runs"
-    if name.startswith(("/bin/", "/usr/bin/")) and name.count("/") == 1 + name.startswith("/usr/") + 1:
-        name = name.rpartition("/")[2]
-    inherited = _inherited(name, standing)
-    if inherited:
-        return f"the inherited variable {inherited} changes what it does"
-    if name in standing.context.shadowed:
-        return f"a directory of the tree on PATH has its own {name}"
+    name = re.sub(r"^/(?:usr/)?bin/(?=[^/]+$)", "", name)
+    reason = _why_not_program(name, standing)
+    if reason is not None:
+        return reason
     if is_named(standing.context.read_only, words):
         return None
     return _why_not_named(name, words, standing, is_bash=is_bash)
@@ -304,9 +304,12 @@ def _unwrapped(words: list[Word]) -> tuple[list[Word], str | None]:
     rest = list(words)
     for _ in range(4):
         name = rest[0].value if rest and rest[0].is_static else ""
-        if name in {"time", "command", "nice"} and len(rest) > 1 and not rest[1].value.startswith("-"):
+        is_bare = len(rest) > 1 and not rest[1].value.startswith("-")
+        if name in {"time", "command", "nice"} and is_bare:
             rest = rest[1:]
-        elif name == "timeout" and len(rest) > 2 and _DURATION.fullmatch(rest[1].value) and rest[1].is_static:
+        elif name == "nice" and len(rest) > 3 and rest[1].value == "-n" and rest[2].value.isdigit():
+            rest = rest[3:]
+        elif len(rest) > 2 and rest[1].is_static and _is_own_word(name, rest[1].value):
             rest = rest[2:]
         elif name == "command" and len(rest) == 3 and rest[1].value in {"-v", "-V"} and rest[2].is_static:
             return [Word(rest[0].start, rest[0].end, "true", "true")], None
@@ -315,6 +318,22 @@ def _unwrapped(words: list[Word]) -> tuple[list[Word], str | None]:
     if rest and rest[0].value in {"cd", "time", "command", "nice", "timeout", "[", "[["} and len(rest) < len(words):
         return rest, "a wrapper around something that is not modelled"
     return rest, None
+
+
+def _is_own_word(wrapper: str, value: str) -> bool:
+    """Tell whether a word after a wrapper belongs to it: how long it may take, or how time is shown."""
+    if wrapper == "time":
+        return value == "-p"
+    return wrapper == "timeout" and _DURATION.fullmatch(value) is not None
+
+
+def _why_not_program(name: str, standing: Standing) -> str | None:
+    inherited = _inherited(name, standing)
+    if inherited:
+        return f"the inherited variable {inherited} changes what it does"
+    if name in standing.context.shadowed:
+        return f"a directory of the tree on PATH has its own {name}"
+    return None
 
 
 def _inherited(name: str, standing: Standing) -> str:

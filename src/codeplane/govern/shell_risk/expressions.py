@@ -61,7 +61,9 @@ def _why_not_word(word: Word) -> str | None:
     return None
 
 
-def _why_not_test(word: Word, waiting: list[Word], standing: Standing) -> str | None:
+def _why_not_test(  # noqa: PLR0911 - one way out per danger.
+    word: Word, waiting: list[Word], standing: Standing
+) -> str | None:
     if word.value in _TESTS and not word.has_glob:
         return None
     if word.has_glob or (word.value not in _TESTS_WITH_VALUE and not _NEWER.fullmatch(word.value)):

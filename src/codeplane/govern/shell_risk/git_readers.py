@@ -1,5 +1,7 @@
 """Git's sub-commands in the forms that only read."""
 
+import re
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -7,6 +9,7 @@ from codeplane.govern.shell_risk.options import Given, Reader, why_not_operand, 
 from codeplane.govern.shell_risk.places import Standing
 from codeplane.govern.shell_risk.words import Word
 
+_SIGNED: Final = re.compile(r"%G|signature")
 _GLOBAL: Final = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"})
 
 _DIFF_LONG: Final = (
@@ -49,24 +52,34 @@ _REVISION_ATTACHED: Final = (
     "ancestry-path", "expand-tabs",
 )  # fmt: skip
 _LOG_LONG: Final = (
-    "follow", "full-diff", "source", "use-mailmap", "mailmap", "no-mailmap", "log-size", "no-decorate", "no-expand-tabs",
-    "clear-decorations",
+    "follow", "full-diff", "source", "use-mailmap", "mailmap", "no-mailmap", "log-size", "no-decorate",
+    "no-expand-tabs", "clear-decorations",
 )  # fmt: skip
 
 
 def _no_signatures(given: Given, _standing: Standing) -> str | None:
-    """Formats that ask for signatures start gpg; two files are compared only inside of a repository."""
-    asked = any("%G" in value for value in given.values("-format", "-pretty"))
+    """Formats that ask for signatures start gpg."""
+    asked = any(_SIGNED.search(value) for value in given.values("-format", "-pretty", "-sort"))
     return "asks for signatures, which starts gpg" if asked else None
 
 
-def _patterns_only_with_list(given: Given, _standing: Standing) -> str | None:
-    is_list = given.has("-list")
-    return None if is_list or not given.operands else "makes a branch"
+def _branch_patterns_only_with_list(given: Given, standing: Standing) -> str | None:
+    if given.operands and not given.has("-list"):
+        return "makes a branch"
+    return _no_signatures(given, standing)
 
 
-def _tag_patterns_only_with_list(given: Given, _standing: Standing) -> str | None:
-    return None if given.has("-list", "l") or not given.operands else "makes a tag"
+def _tag_patterns_only_with_list(given: Given, standing: Standing) -> str | None:
+    if given.operands and not given.has("-list", "l"):
+        return "makes a tag"
+    return _no_signatures(given, standing)
+
+
+def _shown_only(given: Given, standing: Standing) -> str | None:
+    """Other first words of `git reflog` are sub-commands that write."""
+    if given.operands and given.operands[0].value not in {"show", "HEAD"}:
+        return "git reflog with a word that may be a sub-command"
+    return _no_signatures(given, standing)
 
 
 def _first_is_file(given: Given, standing: Standing) -> str | None:
@@ -103,7 +116,7 @@ _SUBCOMMANDS: Final = MappingProxyType(
             "arvi", long=("all", "remotes", "verbose", "list", "show-current", "no-column", "no-color", "no-abbrev",
                           "ignore-case"),
             long_valued=(*_LISTING_VALUED, "format"), long_attached=("column", "color", "abbrev"), is_git=True,
-            first_path=-1, check=_patterns_only_with_list),
+            first_path=-1, check=_branch_patterns_only_with_list),
         "cat-file": Reader("tsep", long=("batch-all-objects", "unordered"), long_attached=("batch-check",),
                            is_git=True),
         "count-objects": Reader("vH", long=("verbose", "human-readable"), max_operands=0, is_git=True),
@@ -113,7 +126,7 @@ _SUBCOMMANDS: Final = MappingProxyType(
         "diff": _DIFF,
         "for-each-ref": Reader(is_git=True, first_path=-1, long=("ignore-case", "omit-empty"),
                                long_valued=("count", "format", *_LISTING_VALUED, "exclude"),
-                               long_attached=("color",)),
+                               long_attached=("color",), check=_no_signatures),
         "grep": Reader(
             "viwnaIclLzqphEFGPWHo", "ABCem", is_git=True, first_path=1, has_numbers=True, long=(
                 "cached", "untracked", "exclude-standard", "no-exclude-standard", "text", "ignore-case", "word-regexp",
@@ -134,6 +147,7 @@ _SUBCOMMANDS: Final = MappingProxyType(
             long_valued=("format",), long_attached=("abbrev",)),
         "merge-base": Reader("a", is_git=True, first_path=-1, long=(
             "all", "octopus", "is-ancestor", "fork-point", "independent")),
+        "reflog": replace(_history(), check=_shown_only),
         "rev-list": Reader(
             "giEFPn", "n", is_git=True, has_numbers=True,
             long=(*_REVISION_LONG, "count", "objects", "no-object-names", "quiet"), long_valued=_REVISION_VALUED,
@@ -147,7 +161,7 @@ _SUBCOMMANDS: Final = MappingProxyType(
             long_valued=("default", "git-path"),
             long_attached=("abbrev-ref", "short", "path-format", "branches", "tags", "remotes", "since", "until",
                            "show-object-format")),
-        "shortlog": _history("e", ("numbered", "summary", "email"), ("group",)),
+        "shortlog": replace(_history("en", ("numbered", "summary", "email"), ("group",)), valued="L"),
         "show": _history(),
         "show-ref": Reader("dsq", is_git=True, first_path=-1, long=(
             "head", "heads", "branches", "tags", "dereference", "verify", "quiet"), long_attached=("hash", "abbrev")),
@@ -172,7 +186,7 @@ _SECOND: Final = MappingProxyType(
 )
 
 
-def why_not_git(words: list[Word], standing: Standing) -> str | None:
+def why_not_git(words: list[Word], standing: Standing) -> str | None:  # noqa: PLR0911 - one form each.
     """Return what speaks against a git command, None when it only reads."""
     reason = _why_not_here(standing)
     if reason is not None:
@@ -200,6 +214,6 @@ def _why_not_here(standing: Standing) -> str | None:
         return f"git would run something here: {standing.context.git_runs_helpers}"
     if standing.is_outside:
         return "git in another directory"
-    if standing.has_moved:
+    if standing.has_moved and not standing.context.is_one_repository:
         return "git after a change of directory may find another repository"
     return None

@@ -1,7 +1,7 @@
 """Options and operands of one program, strictly: every option is in the program's own list, written out in full."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,6 +9,9 @@ from codeplane.govern.shell_risk.places import Standing, why_not_matched, why_no
 from codeplane.govern.shell_risk.words import Word
 
 _NUMBER: Final = re.compile(r"[-+]?\d[\d.,%]*[a-zA-Z]{0,2}")
+
+# Git takes HEAD when nothing follows these.
+_MAY_LACK_LAST: Final = frozenset({"-contains", "-no-contains", "-merged", "-no-merged", "-points-at"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,9 @@ class Reader:
     `flags`, `valued` and `attached` are letters: without a value, with one (attached or the next word), with one only
     if it is attached. The long ones alike; a value of `long_valued` may follow `=` or be the next word. `paths` names
     options whose value is a file, `names` those whose value is a pattern of file names. Operands from `first_path` on
-    are files; -1: none is. `may_glob`: a file that is named like an option does no harm.
+    are files; -1: none is. Values of letters in `apart` may not be attached, because the program would read on.
+    `listable` are places outside of the tree that may be named. `may_glob`: a file that is named like an option does
+    no harm.
     """
 
     flags: str = ""
@@ -58,6 +63,8 @@ class Reader:
     may_glob: bool = False
     has_numbers: bool = False
     is_git: bool = False
+    apart: str = ""
+    listable: tuple[str, ...] = ()
     check: Check = no_more
     known: dict[str, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
@@ -76,20 +83,37 @@ def why_not_safe(reader: Reader, words: list[Word], standing: Standing) -> str |
         return given
     if len(given.operands) > reader.max_operands:
         return "too many operands"
-    for value in given.values(*reader.paths):
-        reason = why_not_read(value, standing)
+    reason = next(_objections(reader, given, standing), None)
+    return reason if reason is not None else reader.check(given, standing)
+
+
+def _objections(reader: Reader, given: Given, standing: Standing) -> Iterator[str]:
+    """Return what speaks against each value and operand that is a file."""
+    found = [why_not_read(value, standing) for value in given.values(*reader.paths)]
+    found += [_why_not_name_pattern(value, standing) for value in given.values(*reader.names)]
+    if reader.is_git:
+        # A range of lines ends with the file it is in.
+        found += [why_not_read(value.rpartition(":")[2], standing) for value in given.values("L")]
+    for word in given.operands[reader.first_path :] if reader.first_path >= 0 else ():
+        is_listable = word.is_static and word.value in reader.listable
+        found.append(None if is_listable else why_not_operand(word, standing, is_git=reader.is_git))
+    yield from (reason for reason in found if reason is not None)
+
+
+def _why_not_name_pattern(pattern: str, standing: Standing) -> str | None:
+    """Return what speaks against a pattern that the program itself expands, alternatives in braces included."""
+    if pattern.startswith("!"):
+        return None
+    found = re.search(r"\{([^{}]*)\}", pattern)
+    if found is None:
+        return why_not_matched(pattern, standing, finds_hidden=True)
+    if pattern.count("{") > 1:
+        return "a pattern with several alternatives"
+    for one in found[1].split(","):
+        reason = why_not_matched(pattern[: found.start()] + one + pattern[found.end() :], standing, finds_hidden=True)
         if reason is not None:
             return reason
-    for value in given.values(*reader.names):
-        reason = why_not_matched(value.lstrip("!"), standing) if not value.startswith("!") else None
-        if reason is not None:
-            return reason
-    if reader.first_path >= 0:
-        for word in given.operands[reader.first_path :]:
-            reason = why_not_operand(word, standing, is_git=reader.is_git)
-            if reason is not None:
-                return reason
-    return reader.check(given, standing)
+    return None
 
 
 def why_not_operand(word: Word, standing: Standing, *, is_git: bool = False) -> str | None:
@@ -103,7 +127,8 @@ def why_not_operand(word: Word, standing: Standing, *, is_git: bool = False) -> 
     if ":" in word.value:
         texts = {part.rpartition(")")[2] if part.startswith("(") else part for part in word.value.split(":")}
     for text in texts:
-        reason = why_not_matched(text.lstrip("/") if ":" in word.value else text, standing)
+        path = text.lstrip("/") if ":" in word.value else text
+        reason = why_not_matched(path, standing, finds_hidden=True)
         if reason is not None:
             return reason
     return None
@@ -123,7 +148,8 @@ def read_options(reader: Reader, words: list[Word]) -> Given | str:
             if word.starts_open and not only_operands and not reader.may_glob:
                 return f"{word.raw} may become an option"
             operands.append(word)
-        elif word.has_glob:
+        elif word.has_glob and not re.match(r"--[a-z][a-z0-9-]*=", word.value):
+            # What fits a pattern behind the equals sign is the same option with another value.
             return f"{word.raw} may become another option"
         elif word.value == "--":
             only_operands = True
@@ -159,6 +185,8 @@ def _short(reader: Reader, word: Word, waiting: list[Word]) -> list[tuple[str, s
             found.append((letter, None))
         elif kind == "attached":
             return [*found, (letter, rest or None)]
+        elif kind == "value" and rest and letter in reader.apart:
+            return f"a value attached to -{letter}"
         elif kind == "value" and rest:
             return [*found, (letter, rest)]
         elif kind == "value":
@@ -170,6 +198,8 @@ def _short(reader: Reader, word: Word, waiting: list[Word]) -> list[tuple[str, s
 
 
 def _next_value(name: str, waiting: list[Word]) -> list[tuple[str, str | None]] | str:
+    if not waiting and name in _MAY_LACK_LAST:
+        return [(name, None)]
     if not waiting:
         return f"the option {name} lacks its value"
     word = waiting.pop()

@@ -4,11 +4,11 @@ import fnmatch
 import functools
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from codeplane.edit.protection import is_protected_name
-from codeplane.govern.shell_risk.context import ShellContext
+from codeplane.govern.shell_risk.context import EVERYTHING, ShellContext
 from codeplane.index.ignore_rules import SECRET_LINES
 
 _MAX_DIRECTORIES: Final = 8
@@ -25,8 +25,9 @@ _MORE_SECRETS: Final = (
     ".zsh_history", ".python_history", ".psql_history", ".mysql_history", ".node_repl_history", ".netrc", ".htpasswd",
     ".yarnrc", ".yarnrc.yml", ".terraformrc", ".gitconfig", ".env*", "*.secret", "*.secrets", "secrets",
     "secret", "secret.*", "secrets.*", "*.gpg", "*.asc", "*.ovpn", "*.pkcs12", "*.der", "*.crt.key", "*credentials*",
-    "passwords*", "password.*", "passwd", "shadow", "*token.json", "token", "*.token", "*.tfstate*", "*private_key*", "*privatekey*",
-    "*private-key*", "auth.json", "*_rsa", "*_ed25519", "*_ecdsa", "*_dsa", "wallet.dat", "*.kdb", "*.keytab",
+    "passwords*", "password.*", "passwd", "shadow", "*token.json", "token", "*.token", "*.tfstate*",
+    "*private_key*", "*privatekey*", "*private-key*", "auth.json", "*_rsa", "*_ed25519", "*_ecdsa", "*_dsa",
+    "wallet.dat", "*.kdb", "*.keytab",
     "*service_account*.json", "*serviceaccount*.json", "firebase-adminsdk*", ".vault*", ".pgpass", "htpasswd",
     ".authinfo*", ".fetchmailrc", ".msmtprc", "local.settings.json", ".dev.vars", "master.key",
 )  # fmt: skip
@@ -50,11 +51,13 @@ _GENERAL: Final = re.compile(r"\*+|\*\.(?:json|ya?ml|toml)|\*\*/\*|\*\.\*")
 class Standing:
     """Where a command may run: directories from the root, as parts; no directory is anywhere.
 
+    `possible` are those where a command may run that does not follow a `cd` with `&&`.
     `is_outside` marks a start outside of the tree, where only the directory itself and what is below is looked at.
     """
 
     context: ShellContext
     directories: tuple[tuple[str, ...], ...] = ((),)
+    possible: tuple[tuple[str, ...], ...] = ((),)
     is_outside: bool = False
     has_moved: bool = False
 
@@ -65,16 +68,28 @@ class Standing:
         if not root or not cwd or cwd == root:
             return cls(context)
         if cwd.startswith(root + "/"):
-            return cls(context, (tuple(cwd[len(root) + 1 :].split("/")),))
+            start = (tuple(cwd[len(root) + 1 :].split("/")),)
+            return cls(context, start, start)
         return cls(context, is_outside=True)
 
     def moved(self, path: str) -> "Standing":
-        """Return where a command may run after `cd path`, which may have failed."""
-        joined = [_joined(one, path) for one in self.directories]
-        there = [one for one in joined if one is not None]
-        directories = tuple(dict.fromkeys((*self.directories, *there)))
-        known = directories if len(directories) <= _MAX_DIRECTORIES and len(there) == len(joined) else ()
-        return Standing(self.context, known, self.is_outside, has_moved=True)
+        """Return where a command may run after a `cd path` that has worked."""
+        root = self.context.root.rstrip("/")
+        if path.startswith("/"):
+            joined = [_joined((), path[len(root) :])]
+        else:
+            joined = [_joined(one, path) for one in self.directories]
+        there = tuple(dict.fromkeys(one for one in joined if one is not None))
+        possible = tuple(dict.fromkeys((*self.possible, *there)))
+        if len(possible) > _MAX_DIRECTORIES or None in joined:
+            return replace(self, directories=(), possible=(), has_moved=True)
+        is_back = there == Standing.of(self.context).directories or there == ((),)
+        return replace(self, directories=there, possible=possible, has_moved=not is_back)
+
+    def in_doubt(self) -> "Standing":
+        """Return where a command may run when it is not known whether the last `cd` has worked."""
+        has_moved = self.has_moved or len(self.possible) != 1
+        return replace(self, directories=self.possible, has_moved=has_moved)
 
 
 def why_not_read(path: str, standing: Standing) -> str | None:
@@ -92,15 +107,15 @@ def why_not_read(path: str, standing: Standing) -> str | None:
     return None
 
 
-def why_not_matched(pattern: str, standing: Standing) -> str | None:
-    """Return what speaks against reading everything that fits a pattern."""
+def why_not_matched(pattern: str, standing: Standing, *, finds_hidden: bool = False) -> str | None:
+    """Return what speaks against reading everything that fits a pattern; the shell's own do not find hidden names."""
     reason = why_not_read(pattern, standing)
     if reason is not None:
         return reason
     parts = pattern.split("/")
     for part in parts:
         if any(mark in part for mark in "*?[") and not _GENERAL.fullmatch(part):
-            found = next((name for name in _WITNESSES if _fits(name, part.lower())), None)
+            found = next((name for name in _WITNESSES if _fits(name, part.lower(), finds_hidden=finds_hidden)), None)
             if found is not None:
                 return f"{pattern} fits secrets or protected names such as {found}"
     return None
@@ -125,9 +140,8 @@ def _secret_pattern() -> re.Pattern[str]:
 _SECRET: Final = _secret_pattern()
 
 
-def _fits(name: str, pattern: str) -> bool:
-    # The shell's own pattern does not find a hidden name unless it says the dot.
-    if name.startswith(".") and not pattern.startswith((".", "[", "\\")):
+def _fits(name: str, pattern: str, *, finds_hidden: bool) -> bool:
+    if not finds_hidden and name.startswith(".") and not pattern.startswith((".", "[", "\\")):
         return False
     return fnmatch.fnmatchcase(name, pattern)
 
@@ -151,7 +165,7 @@ def _why_not_absolute(path: str, standing: Standing) -> str | None:
         return _why_not_inside(_joined((), path[len(root) :]), path, standing)
     if path in _HARMLESS_FILES:
         return None
-    if path.startswith(_HARMLESS_FOLDERS) and ".." not in path.split("/"):
+    if f"{path.rstrip('/')}/".startswith(_HARMLESS_FOLDERS) and ".." not in path.split("/"):
         return None
     return f"{path} is outside of the repository"
 
@@ -166,6 +180,6 @@ def _why_not_inside(parts: tuple[str, ...] | None, path: str, standing: Standing
     if any(_is_secret(part) for part in folded.split("/")):
         return f"{path} usually holds secrets"
     away = standing.context.leading_away
-    if any(name == one or name.startswith(one + "/") for one in away):
+    if EVERYTHING in away or any(name == one or name.startswith(one + "/") for one in away):
         return f"{path} leads out of the repository or to something protected"
     return None

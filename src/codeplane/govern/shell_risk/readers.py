@@ -35,6 +35,7 @@ _RG_VALUED: Final = (
     "maxdepth", "type", "type-not", "type-add", "type-clear", "replace", "sort", "sortr", "threads", "encoding",
     "color", "colors", "max-filesize", "engine", "context-separator", "field-match-separator", "path-separator",
 )  # fmt: skip
+_LISTABLE: Final = ("/", "/tmp", "/usr", "/opt", "/etc", "/var")  # noqa: S108 - names that are only looked at.
 _SUM: Final = Reader(flags="bt", long=("binary", "text", "tag", "zero"), may_glob=True)
 
 
@@ -48,6 +49,11 @@ def _after_pattern(given: Given, standing: Standing) -> str | None:
 def _only_formats(given: Given, _standing: Standing) -> str | None:
     """An operand of date that is no format sets the clock."""
     return None if all(word.value.startswith("+") for word in given.operands) else "sets the clock"
+
+
+def _not_everything(given: Given, _standing: Standing) -> str | None:
+    is_all = given.has("R", "-recursive") and any(word.value in _LISTABLE for word in given.operands)
+    return "lists the whole system" if is_all else None
 
 
 def _no_patterns(given: Given, _standing: Standing) -> str | None:
@@ -90,7 +96,7 @@ READERS: Final = MappingProxyType(
                        long_valued=("date", "reference"), long_attached=("iso-8601", "rfc-3339"),
                        paths=("r", "-reference"), first_path=-1, check=_only_formats),
         "df": Reader("ahHiklmPTv", "tB", long=("all", "human-readable", "si", "inodes", "local", "no-sync",
-                                               "portability", "print-type", "total"),
+                                               "portability", "print-type", "total"), listable=_LISTABLE,
                      long_valued=("type", "exclude-type", "block-size"), long_attached=("output",), may_glob=True),
         "diff": Reader(
             "abBcdeEfHiNnpqrstTuwyZ", "CULxXIFW", has_numbers=True, may_glob=True, paths=("X", "-exclude-from",
@@ -124,7 +130,7 @@ READERS: Final = MappingProxyType(
         "id": Reader("ugGnrzaAp", long=("user", "group", "groups", "name", "real", "zero"), first_path=-1,
                      max_operands=1),
         "ls": Reader(
-            "aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1", "IwT", may_glob=True,
+            "aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1", "IwT", may_glob=True, listable=_LISTABLE, check=_not_everything,
             long=("all", "almost-all", "author", "escape", "ignore-backups", "directory", "file-type", "full-time",
                   "group-directories-first", "no-group", "human-readable", "si", "dereference",
                   "dereference-command-line", "inode", "kibibytes", "numeric-uid-gid", "literal",
@@ -168,7 +174,7 @@ READERS: Final = MappingProxyType(
                        long_valued=("lines", "bytes"), has_numbers=True, may_glob=True),
         "tr": Reader("cCdst", long=("complement", "delete", "squeeze-repeats", "truncate-set1"), first_path=-1,
                      may_glob=True),
-        "tree": Reader("adflxpsughDFqNQinvtcrCASXJU", "LPI", long=(
+        "tree": Reader("adflxpsughDFqNQinvtcrCASXJU", "LPI", apart="PI", long=(
             "dirsfirst", "filesfirst", "noreport", "prune", "matchdirs", "ignore-case", "du", "si", "gitignore",
             "inodes", "device", "metafirst", "nolinks"), long_attached=("sort", "charset", "timefmt", "filelimit"),
             check=_attached_levels),

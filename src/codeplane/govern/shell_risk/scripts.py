@@ -8,12 +8,12 @@ from codeplane.govern.shell_risk.places import Standing
 from codeplane.govern.shell_risk.words import Word
 
 _SED: Final = Reader(
-    "nErsuz", "e", long=("quiet", "silent", "regexp-extended", "separate", "unbuffered", "null-data", "posix"),
+    "nErsuz", "e", long=("quiet", "silent", "regexp-extended", "separate", "unbuffered", "null-data"),
     long_valued=("expression",),
 )  # fmt: skip
 _SED_ADDRESS: Final = re.compile(r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n\[]|\\.|\[\^?\]?[^]/\\\n]*\])+/[IM]*)")
 _SED_SECOND: Final = re.compile(r"\s*,\s*(?:[+~]\d+|" + _SED_ADDRESS.pattern + ")")
-_SED_PLAIN: Final = frozenset("pdqQ=PDNnGgHhx{}")
+_SED_PLAIN: Final = frozenset("pdqQ=PNn{}")
 _SED_FLAGS: Final = re.compile(r"[gpiI0-9]*")
 _SED_DELIMITERS: Final = frozenset("/|#,:@%!~")
 
@@ -44,7 +44,8 @@ _BEFORE_REGEX: Final = frozenset({"(", ",", "~", "!~", "{", "}", ";", "&&", "||"
 _JQ: Final = Reader(
     "rjcsSMCaRne", first_path=1,
     long=("raw-output", "join-output", "compact-output", "slurp", "sort-keys", "monochrome-output", "color-output",
-          "ascii-output", "raw-input", "null-input", "exit-status", "tab", "seq", "stream", "raw-output0", "unbuffered"),
+          "ascii-output", "raw-input", "null-input", "exit-status", "tab", "seq", "stream", "raw-output0",
+          "unbuffered"),
     long_valued=("indent",),
 )  # fmt: skip
 _YQ: Final = Reader(
@@ -53,9 +54,11 @@ _YQ: Final = Reader(
           "yaml-output", "yaml-roundtrip", "unwrapScalar", "tojson"),
     long_valued=("output-format", "input-format", "indent"),
 )  # fmt: skip
+_YQ_READING: Final = frozenset({"e", "eval", "ea", "eval-all"})
+_YQ_OTHER: Final = frozenset({"shell-completion", "completion", "help", "w", "d", "m", "n", "p", "x", "validate"})
 _FILTER_REFUSED: Final = re.compile(
-    r"(?<![.\w])(?:import|include|modulemeta|get_search_list|env|input_line_number|strenv|envsubst|eval|system"
-    r"|load\w*|splitDoc|getpath_file|debug_file|halt_error|input_filename_file)\b|\$ENV|\$__|\bload\w*\s*\(|\bsystem\b"
+    r"(?<![.\w])(?:import|include|modulemeta|get_search_list|env|strenv|envsubst|eval|load\w*)\b"
+    r"|\$ENV|\$__|\bload\w*\s*\(|\bsystem\b"
 )
 
 
@@ -65,9 +68,8 @@ def why_not_sed(words: list[Word], standing: Standing) -> str | None:
     if isinstance(given, str):
         return given
     scripts, files = _scripts(given, ("e", "-expression"))
-    for script in scripts:
-        if not is_harmless_sed(script):
-            return "a sed script that does more than print"
+    if not scripts or not all(is_harmless_sed(script) for script in scripts):
+        return "a sed script that does more than print"
     return _why_not_files(files, standing)
 
 
@@ -77,7 +79,7 @@ def why_not_awk(words: list[Word], standing: Standing) -> str | None:
     if isinstance(given, str):
         return given
     scripts, files = _scripts(given, ())
-    if any(not is_harmless_awk(script) for script in scripts):
+    if not scripts or not all(is_harmless_awk(script) for script in scripts):
         return "an awk program that does more than print"
     if any(not re.fullmatch(r"[A-Za-z_]\w*=.*", value, re.DOTALL) for value in given.values("v", "-assign")):
         return "-v takes an assignment"
@@ -105,12 +107,17 @@ def why_not_yq(words: list[Word], standing: Standing) -> str | None:
     given = read_options(_YQ, words)
     if isinstance(given, str):
         return given
-    for word in given.operands:
+    operands = given.operands
+    if operands and operands[0].value in _YQ_READING:
+        operands = operands[1:]
+    if not operands or operands[0].value in _YQ_OTHER:
+        return "yq needs a plain program"
+    for word in operands:
         if word.has_glob and not re.fullmatch(r"[.\w\[\]/*-]*", word.value):
             return f"{word.raw} is not known before it runs"
         if _FILTER_REFUSED.search(word.value):
             return "a yq program that reads something else"
-    files = given.operands[1:] if len(given.operands) > 1 else given.operands
+    files = operands[1:] if len(operands) > 1 else operands
     return _why_not_files(files, standing)
 
 
@@ -231,7 +238,7 @@ def _scripts(given: Given, names: tuple[str, ...]) -> tuple[list[str], tuple[Wor
     if scripts:
         return scripts, given.operands
     if not given.operands or not given.operands[0].is_static:
-        return ["e"], ()
+        return [], ()
     return [given.operands[0].value], given.operands[1:]
 
 

@@ -21,7 +21,7 @@ def is_named(patterns: tuple[str, ...], words: list[Word]) -> bool:
     return any(_fits(pattern.split(), values) for pattern in patterns)
 
 
-def is_verification(scripts: tuple[str, ...], words: list[Word]) -> bool:
+def is_verification(scripts: tuple[str, ...], words: list[Word]) -> bool:  # noqa: PLR0911 - one form of runner each.
     """Tell whether a command runs one of the scripts, bare, or is one of the named commands."""
     if not all(word.is_static for word in words):
         return False

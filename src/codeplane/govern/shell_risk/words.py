@@ -114,9 +114,8 @@ def _operator(reading: _Reading) -> Operator:
         if reading.has(one):
             if not reading.is_bash and one in {"&>", "&>>", "|&"}:
                 raise UnclearCommandError(f"{one} means something else in sh")
-            start = reading.position
             reading.position += len(one)
-            return Operator(start, one)
+            return Operator(reading.position - len(one), one)
     raise UnclearCommandError("a command in the background")
 
 
@@ -142,6 +141,9 @@ def _word(reading: _Reading) -> Word:
         _piece(reading)
     raw = reading.text[start : reading.position]
     value, variables = "".join(reading.value), tuple(reading.variables)
+    if raw in {"[", "[["}:
+        # A lone bracket begins a test; as a pattern it fits nothing but itself.
+        return Word(start, reading.position, raw, value)
     return Word(start, reading.position, raw, value, reading.has_glob, reading.starts_open, variables)
 
 
