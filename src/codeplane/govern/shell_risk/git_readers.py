@@ -90,7 +90,7 @@ def _first_is_file(given: Given, standing: Standing) -> str | None:
 
 def _history(more_flags: str = "", more_long: tuple[str, ...] = (), more_attached: tuple[str, ...] = ()) -> Reader:
     return Reader(
-        "giEFPmc" + _DIFF_FLAGS + more_flags, "nL" + _DIFF_LETTERS, _DIFF_LETTERS_ATTACHED,
+        "giEFPm" + _DIFF_FLAGS + more_flags, "nL" + _DIFF_LETTERS, _DIFF_LETTERS_ATTACHED,
         long=_REVISION_LONG + _DIFF_LONG + _LOG_LONG + more_long,
         long_valued=_REVISION_VALUED + _DIFF_VALUED + ("decorate-refs", "decorate-refs-exclude"),
         long_attached=_REVISION_ATTACHED + _DIFF_ATTACHED + ("decorate", "diff-merges", *more_attached),
@@ -100,7 +100,7 @@ def _history(more_flags: str = "", more_long: tuple[str, ...] = (), more_attache
 
 _LISTING_VALUED: Final = ("contains", "no-contains", "merged", "no-merged", "points-at", "sort")
 _DIFF: Final = Reader(
-    _DIFF_FLAGS + "0c", _DIFF_LETTERS, _DIFF_LETTERS_ATTACHED, is_git=True, has_numbers=True,
+    _DIFF_FLAGS + "0", _DIFF_LETTERS, _DIFF_LETTERS_ATTACHED, is_git=True, has_numbers=True,
     long=(*_DIFF_LONG, "cached", "staged", "merge-base", "base", "ours", "theirs"), long_valued=_DIFF_VALUED,
     long_attached=_DIFF_ATTACHED,
 )  # fmt: skip
