@@ -223,7 +223,7 @@ def _why_not_redirects(command: _Command, standing: Standing) -> str | None:
 
 
 def _change_directory(command: _Command, words: list[Word], text: str, standing: Standing) -> tuple[Segment, Standing]:
-    options = [word for word in words if word.value in {"-L", "-P", "--"}]
+    options = [word for word in words if word.value in {"-L", "--"}]
     rest = [word for word in words if word not in options]
     reason = None
     if len(rest) != 1 or not rest[0].is_static or rest[0].value in {"", "-"} or rest[0].value.startswith("-"):

@@ -123,7 +123,7 @@ def why_not_matched(pattern: str, standing: Standing, *, finds_hidden: bool = Fa
 
 def is_secret_name(name: str) -> bool:
     """Tell whether a file or directory of this name usually holds secrets."""
-    return _is_secret(unicodedata.normalize("NFKC", name).lower())
+    return _is_secret(unicodedata.normalize("NFKC", name).casefold())
 
 
 @functools.lru_cache(maxsize=4096)  # A memo of a pure function.
@@ -174,7 +174,7 @@ def _why_not_inside(parts: tuple[str, ...] | None, path: str, standing: Standing
     if parts is None:
         return f"{path} is outside of the repository"
     name = "/".join(parts)
-    folded = unicodedata.normalize("NFKC", name).lower()
+    folded = unicodedata.normalize("NFKC", name).casefold()
     if is_protected_name(folded):
         return f"{path} is protected"
     if any(_is_secret(part) for part in folded.split("/")):

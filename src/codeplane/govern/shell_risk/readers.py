@@ -20,6 +20,7 @@ _GREP_VALUED: Final = (
     "regexp", "file", "max-count", "after-context", "before-context", "context", "label", "include", "exclude",
     "exclude-dir", "exclude-from", "binary-files", "directories", "devices", "group-separator",
 )  # fmt: skip
+_COUNTS: Final = ("A", "B", "C", "m", "-after-context", "-before-context", "-context", "-max-count")
 _RG_LONG: Final = (
     "hidden", "no-ignore", "no-ignore-vcs", "no-ignore-parent", "no-ignore-global", "no-ignore-dot", "no-ignore-files",
     "ignore-case", "smart-case", "case-sensitive", "fixed-strings", "word-regexp", "line-regexp", "invert-match",
@@ -40,7 +41,9 @@ _SUM: Final = Reader(flags="bt", long=("binary", "text", "tag", "zero"), may_glo
 
 
 def _after_pattern(given: Given, standing: Standing) -> str | None:
-    """A pattern that is an option leaves the first operand to be a file."""
+    """A pattern that is an option leaves the first operand to be a file; what is no number may be one elsewhere."""
+    if not all(value.isdigit() for value in given.values(*_COUNTS)):
+        return "a count that is no number"
     if given.has("e", "f", "-regexp", "-file", "-files") and given.operands:
         return why_not_operand(given.operands[0], standing)
     return None
@@ -145,7 +148,7 @@ READERS: Final = MappingProxyType(
             "body-numbering", "section-delimiter", "footer-numbering", "header-numbering", "line-increment",
             "join-blank-lines", "number-format", "number-separator", "starting-line-number", "number-width")),
         "nproc": Reader(long=("all",), max_operands=0),
-        "od": Reader("abcdfilosxv", "ANjtw", may_glob=True, long_valued=(
+        "od": Reader("abcdfilosxv", "ANjt", "w", may_glob=True, long_valued=(
             "address-radix", "skip-bytes", "read-bytes", "format", "endian"), long_attached=("width",)),
         "paste": Reader("sz", "d", long=("serial", "zero-terminated"), long_valued=("delimiters",), may_glob=True),
         "pwd": Reader("LP", max_operands=0),

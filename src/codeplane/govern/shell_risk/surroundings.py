@@ -142,6 +142,9 @@ def _is_repository(folder: Path) -> bool:
 def _away(start: Path, text: str, root: Path, real_root: str) -> set[str]:
     """Return the first linked part of a path that leads away, as a path from the root."""
     lexical = os.path.normpath(start / text)
+    if ".." in text.split("/") and os.path.realpath(start / text) != os.path.realpath(lexical):
+        # The system follows a link before it goes up; the text alone does not tell where that leads.
+        return {EVERYTHING}
     inside = os.path.relpath(lexical, root)
     if inside.startswith(".."):
         return set()
