@@ -1,6 +1,7 @@
 """Commands in the gate: SAFE ones pass, others wait for a person or an accepted rule."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.policies.human_approval import HumanApproval
 from codeplane.govern.policies.risk import dangers_of
 from codeplane.govern.rulebook import Mode, PolicyText, Rulebook, RuleTexts, Tier, read_rules
+from codeplane.govern.shell_risk.classifier import classify
 from codeplane.govern.shell_risk.surroundings import find_root, look_around, settings_that_run, why_git_runs_helpers
 from codeplane.govern.verdicts import Verdict
 
@@ -96,3 +98,44 @@ def test_the_place_is_looked_at_without_running_git(tmp_path: Path) -> None:
     assert (found.leading_away, found.shadowed, found.variables) == (("link",), ("ls",), ("LD_PRELOAD",))
     (root / ".git/config").write_text("[core]\n\tfsmonitor = ./x\n")
     assert why_git_runs_helpers(root / "src") == "core.fsmonitor"
+
+
+def _place(tmp_path: Path) -> Path:
+    root = tmp_path / "repo"
+    subprocess.run(["git", "init", "-q", "--template=", str(root)], check=True)
+    (root / "src/deep").mkdir(parents=True)
+    (root / "up").symlink_to("src/deep")
+    return root
+
+
+def _verdict(command: str, root: Path, cwd: str = ".") -> str:
+    place = root / cwd
+    return classify(command, "bash", look_around(root, place, {"PATH": "/usr/bin"}, command)).verdict.value
+
+
+def test_a_link_before_going_up_is_followed_as_the_system_does(tmp_path: Path) -> None:
+    root = _place(tmp_path)
+    assert _verdict("cat up/x", root) == "SAFE"
+    assert _verdict("cat src/../x", root) == "SAFE"
+    assert _verdict("cat up/../../../x", root) == "DESTRUCTIVE"
+    assert _verdict("cat up/../x", root) == "DESTRUCTIVE"
+    assert _verdict("cd up && cat ../x", root) == "DESTRUCTIVE"
+
+
+def test_git_after_cd_is_safe_only_in_the_same_repository(tmp_path: Path) -> None:
+    root = _place(tmp_path)
+    assert _verdict("cd src && git log", root) == "SAFE"
+    assert _verdict(f"cd {root} && git status", root, "src") == "SAFE"
+    subprocess.run(["git", "init", "-q", "--template=", str(root / "src/deep")], check=True)
+    assert _verdict("cd src/deep && git log", root) == "DESTRUCTIVE"
+    assert _verdict("cd src && cd deep && git log", root) == "DESTRUCTIVE"
+    assert _verdict("cd src; cd deep; git log", root) == "DESTRUCTIVE"
+    assert _verdict("git log", root) == "SAFE"
+
+
+def test_a_rule_for_verification_covers_nothing_beside_it() -> None:
+    text = "rules:\n  - {id: checks, decide: allow, effects: [verification]}\n"
+    call = replace(_call("npm test"), deletes=("a.py",))
+    opinion = HumanApproval().judge(call, _rules(text))
+    assert opinion is not None
+    assert opinion.verdict is Verdict.HOLD

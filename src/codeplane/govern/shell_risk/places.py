@@ -138,6 +138,11 @@ def _secret_pattern() -> re.Pattern[str]:
 
 
 _SECRET: Final = _secret_pattern()
+# Names that are secret in their directory only.
+_SECRET_PATH: Final = re.compile(
+    r"(?:^|/)(?:\.docker/config\.json|\.config/(?:gh|gcloud|git|op|hub|rclone)|\.cargo/credentials.*|\.gem/credentials"
+    r"|\.m2/settings.*\.xml|\.gradle/gradle\.properties|\.subversion/auth|\.azure|\.terraform\.d)(?:/|$)"
+)
 
 
 def _fits(name: str, pattern: str, *, finds_hidden: bool) -> bool:
@@ -177,7 +182,7 @@ def _why_not_inside(parts: tuple[str, ...] | None, path: str, standing: Standing
     folded = unicodedata.normalize("NFKC", name).casefold()
     if is_protected_name(folded):
         return f"{path} is protected"
-    if any(_is_secret(part) for part in folded.split("/")):
+    if any(_is_secret(part) for part in folded.split("/")) or _SECRET_PATH.search(folded):
         return f"{path} usually holds secrets"
     away = standing.context.leading_away
     if EVERYTHING in away or any(name == one or name.startswith(one + "/") for one in away):
