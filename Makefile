@@ -54,6 +54,7 @@ bench: setup  ## Print ratios against floors and peers.
 	@$(BIN)/python bench/startup.py
 	@$(BIN)/python bench/load.py
 	@$(BIN)/python bench/search.py --repo .
+	@$(BIN)/python bench/shell_risk.py
 
 soak: setup  ## The stated counts in full: all tests with ten times the examples, and the load run.
 	@CODEPLANE_SOAK=10 $(BIN)/python -m pytest -n $(WORKERS)

@@ -253,4 +253,22 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("test_every_decision_is_the_same_when_it_is_made_again",),
     ),
     "GATE-DEMO": ("the specification's demo script runs", ("test_the_demo_script_of_the_specification_runs",)),
+    "RISK-SAFE": (
+        "no dangerous command is SAFE, on the labelled set and on fuzzed ones; plain reading is",
+        (
+            "test_every_labelled_command_gets_its_verdict",
+            "test_no_safe_command_stays_safe_when_it_is_made_dangerous",
+            "test_plain_reading_is_safe_borderline_forms_included",
+            "test_a_dangerous_command_leaves_a_trace_and_a_safe_one_leaves_none",
+        ),
+    ),
+    "RISK-BAD-INPUT": ("whatever is thrown at the classifier is answered", ("test_bad_input_is_destructive",)),
+    "RISK-GATE": (
+        "verification waits for an accepted rule, policy files widen only when accepted",
+        (
+            "test_a_verification_is_held_until_an_accepted_rule_allows_it",
+            "test_an_accepted_policy_widens_what_only_reads_and_what_verifies",
+        ),
+    ),
+    "RISK-CLI": ("lines are answered one by one", ("test_lines_are_answered_one_by_one_and_bad_ones_too",)),
 }

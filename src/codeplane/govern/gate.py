@@ -1,5 +1,6 @@
 """The gate: gathers what policies need, asks them, and turns what they say into the door's answer."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -13,6 +14,7 @@ from codeplane.govern.governed_call import GovernedCall, StalePath
 from codeplane.govern.policies.catalog import POLICIES
 from codeplane.govern.rulebook import Rulebook, RuleTexts
 from codeplane.govern.sessions_memory import SessionsMemory
+from codeplane.govern.shell_risk.context import ShellContext
 from codeplane.govern.sources import RuleSources
 from codeplane.govern.verdicts import Judgement, Verdict, judge
 from codeplane.ledger.callers import CallerKind
@@ -31,10 +33,11 @@ _NO_LOOP: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Surrounding:
-    """What the gate asks of the repository: the hash of a working file, and who left it so."""
+    """What the gate asks of the repository: the hash of a working file, who left it so, what commands would meet."""
 
     working_hash: Callable[[str], str | None]
     last_writer: Callable[[str, str], dict[str, Any] | None]
+    shell: Callable[[tuple[str, ...]], ShellContext]
 
 
 class Gate:
@@ -128,7 +131,7 @@ class Gate:
             writes=tuple(printable_name(path.text) for path in effects.writes),
             deletes=tuple(printable_name(path.text) for path in effects.deletes),
             git_refs=tuple(redact(printable_name(ref)) for ref in effects.git_refs),
-            commands=tuple(redact(" ".join(command)) for command in effects.commands),
+            commands=tuple(redact(_as_text(command)) for command in effects.commands),
             network=tuple(redact(host) for host in effects.network),
             destructive=effects.destructive,
             is_git=facts.is_git,
@@ -141,6 +144,9 @@ class Gate:
             return call
         n_failures = self.memory.n_equal_failures(facts.session, _same_call(facts)) if rules.is_enforced else 0
         unseen, stale = self._compared(facts)
+        if call.commands:
+            around = self._around.shell(tuple(_as_text(command) for command in effects.commands))
+            call = replace(call, git_runs_helpers=around.git_runs_helpers, leading_away=around.leading_away)
         return replace(
             call,
             selected_intent=self.memory.selected(facts.session),
@@ -231,6 +237,11 @@ class Gate:
             body = {"digest": rules.digest, "rules": texts.as_dict()}
             self._chain.append(NewEvent(RULES_KIND, SYSTEM_SESSION, body))
         self._recorded_rules.add(rules.digest)
+
+
+def _as_text(command: tuple[str, ...]) -> str:
+    """Return a command as a shell would be given it; one word alone is a whole line already."""
+    return command[0] if len(command) == 1 else shlex.join(command)
 
 
 def _key(facts: CallFacts, rules: Rulebook) -> CallKey:

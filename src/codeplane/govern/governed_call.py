@@ -36,7 +36,9 @@ class GovernedCall:
     """One call as policies see it; texts are redacted already.
 
     `is_person` marks a caller who has shown to be one. `unseen` are files that would be overwritten although the caller
-    has not seen what is in them. `n_equal_failures` counts how often the same call has just failed or been refused.
+    has not seen what is in them. `git_runs_helpers` and `leading_away` are what `shell_risk` needs to know of the
+    repository; they are looked up for commands only. `n_equal_failures` counts how often the same call has just failed
+    or been refused.
     """
 
     operation: str
@@ -61,6 +63,8 @@ class GovernedCall:
     given_class: str | None = None
     n_equal_failures: int = 0
     approved: Approved | None = None
+    git_runs_helpers: str = ""
+    leading_away: tuple[str, ...] = ()
     arguments_digest: str = ""
     schema_digest: str = ""
 

@@ -14,7 +14,7 @@ POLICY_FILE: Final = ".orchestration/hook_policy.yaml"
 VERIFICATION_SCRIPTS: Final = ("test", "lint", "typecheck", "check-types", "ci")
 
 Decide = Literal["deny", "hold", "allow"]
-EffectName = Literal["write", "delete", "execute", "network", "destructive", "git"]
+EffectName = Literal["write", "delete", "execute", "verification", "network", "destructive", "git"]
 ToolClass = Literal["own", "native", "mcp", "custom"]
 
 
@@ -28,6 +28,7 @@ class RuleExample:
     refs: tuple[str, ...] = setting((), doc="Git refs it changes.")
     network: tuple[str, ...] = setting((), doc="Hosts it reaches.")
     command: str = setting("", doc="The command it runs.")
+    verifies: bool = setting(False, doc="Whether every command it runs only reads or verifies.")
     intent: str | None = setting(None, doc="The selected intent.")
     tool_class: ToolClass = setting("own", doc="Whose tool it is.")
     destructive: bool = setting(False, doc="Whether it destroys something.")
@@ -140,6 +141,7 @@ def effects_of(call: RuleExample) -> set[str]:
         "write": call.writes,
         "delete": call.deletes,
         "execute": call.command,
+        "verification": call.command and call.verifies,
         "network": call.network,
         "git": call.refs,
         "destructive": call.destructive,

@@ -15,7 +15,7 @@ from codeplane.govern.intents import (
     parse_ignored,
     parse_intents,
 )
-from codeplane.govern.policy_document import PolicyDocument, Rule, parse_policy
+from codeplane.govern.policy_document import VERIFICATION_SCRIPTS, PolicyDocument, Rule, parse_policy
 
 
 class Mode(Enum):
@@ -185,6 +185,15 @@ class Rulebook:
             for rule in document.rules:
                 if rule.decide != "allow" or text.is_accepted:
                     yield text.tier, rule
+
+    def read_only_commands(self) -> tuple[str, ...]:
+        """Return the commands that accepted policy files say only read."""
+        return tuple(one for text, file in self.policies if text.is_accepted for one in file.read_only.commands)
+
+    def verification_scripts(self) -> tuple[str, ...]:
+        """Return the scripts that verify: the usual ones, and those of accepted policy files."""
+        named = (one for text, file in self.policies if text.is_accepted for one in file.verification)
+        return tuple(dict.fromkeys((*VERIFICATION_SCRIPTS, *named)))
 
     def never_offered(self, operations: Iterable[str]) -> frozenset[str]:
         """Return the operations that a rule denies whatever the arguments."""

@@ -38,6 +38,7 @@ from codeplane.govern.approvals import keeps as keeps_approval
 from codeplane.govern.delegations import DelegationBook
 from codeplane.govern.gate import Gate, Surrounding
 from codeplane.govern.sessions_memory import SessionsMemory
+from codeplane.govern.shell_risk.surroundings import look_around
 from codeplane.govern.sources import PolicyPlaces, RuleSources
 from codeplane.govern.writers import last_writer
 from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules, default_ignore_text
@@ -122,7 +123,9 @@ class Workspace:
             self.delegations.all,
         )
         around = Surrounding(
-            self.working_hash, lambda path, sha256: last_writer(chain, self.editor.records, path, sha256)
+            self.working_hash,
+            lambda path, sha256: last_writer(chain, self.editor.records, path, sha256),
+            lambda commands: look_around(self.root, self.root, {}, "\n".join(commands)),
         )
         return Gate(sources, chain, ApprovalBook(chain, self.clock, self.ids), SessionsMemory(chain), around)
 

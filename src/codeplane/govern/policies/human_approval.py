@@ -26,7 +26,7 @@ class HumanApproval:
         if said is not None and said.state == "approved":
             return Opinion(Verdict.ALLOW, f"approved ({said.scope})", "approved", said.hold_id)
         # A command is dangerous wherever it runs; for the rest intents have to be in force.
-        dangers = dangers_of(call) if rules.is_enforced or call.commands else ()
+        dangers = dangers_of(call, rules) if rules.is_enforced or call.commands else ()
         if not dangers:
             return None
         rule = allowing_rule(call, rules)

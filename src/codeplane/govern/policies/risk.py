@@ -2,12 +2,16 @@
 
 from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.rulebook import Rulebook
+from codeplane.govern.shell_risk.classifier import classify
+from codeplane.govern.shell_risk.context import ShellContext
+from codeplane.govern.shell_risk.report import RiskReport, RiskVerdict
 from codeplane.govern.verdicts import Opinion, Verdict
 
 SAFE, DESTRUCTIVE = "SAFE", "DESTRUCTIVE"
+_REDACTED = "[redacted:"
 
 
-def dangers_of(call: GovernedCall) -> tuple[str, ...]:
+def dangers_of(call: GovernedCall, rules: Rulebook) -> tuple[str, ...]:
     """Return what makes a call DESTRUCTIVE; nothing for a SAFE one."""
     found: list[str] = []
     if call.deletes:
@@ -16,12 +20,17 @@ def dangers_of(call: GovernedCall) -> tuple[str, ...]:
         found.append(f"overwrites what this session has not seen: {_some(call.unseen)}")
     if call.network:
         found.append(f"reaches {_some(call.network)}")
-    # Until commands are looked at one by one, each could do anything.
-    found += [f"runs `{command[:120]}`" for command in call.commands]
+    found += _dangerous_commands(call, rules)
     if call.destructive and not found:
         what = _some(call.git_refs or call.touched)
         found.append(f"cannot be taken back by itself: {call.operation}" + (f" on {what}" if what else ""))
     return tuple(found)
+
+
+def verifies(call: GovernedCall, rules: Rulebook) -> bool:
+    """Tell whether a call runs commands, and each of them only reads or verifies."""
+    verdicts = [_report(command, call, rules).verdict for command in call.commands]
+    return bool(verdicts) and RiskVerdict.DESTRUCTIVE not in verdicts
 
 
 class Risk:
@@ -29,11 +38,34 @@ class Risk:
 
     name = "risk"
 
-    def judge(self, call: GovernedCall, _rules: Rulebook) -> Opinion | None:
+    def judge(self, call: GovernedCall, rules: Rulebook) -> Opinion | None:
         """Say SAFE, or nothing: danger is no permission and no refusal."""
-        if not call.is_governed or dangers_of(call):
+        if not call.is_governed or dangers_of(call, rules):
             return None
         return Opinion(Verdict.ALLOW, SAFE, "risk")
+
+
+def _dangerous_commands(call: GovernedCall, rules: Rulebook) -> list[str]:
+    found = []
+    for command in call.commands:
+        report = _report(command, call, rules)
+        if report.verdict is not RiskVerdict.SAFE:
+            why = f" ({report.reasons[0]})" if report.reasons else ""
+            found.append(f"runs `{command[:120]}`{why}")
+    return found
+
+
+def _report(command: str, call: GovernedCall, rules: Rulebook) -> RiskReport:
+    if _REDACTED in command:
+        # What was taken out may have been more than a secret.
+        return RiskReport(RiskVerdict.DESTRUCTIVE, (), ("a part of it is kept back",))
+    context = ShellContext(
+        git_runs_helpers=call.git_runs_helpers,
+        leading_away=call.leading_away,
+        read_only=rules.read_only_commands(),
+        verification=rules.verification_scripts(),
+    )
+    return classify(command, "bash", context)
 
 
 def _some(texts: tuple[str, ...]) -> str:

@@ -1,7 +1,11 @@
 """The rules of policy files: administrator, user, repository; the strictest that fits decides."""
 
+from dataclasses import replace
+
 from codeplane.core.errors import ErrorReport
 from codeplane.govern.governed_call import GovernedCall
+from codeplane.govern.policies.risk import verifies
+from codeplane.govern.policy_document import RuleExample
 from codeplane.govern.rulebook import Rulebook, Tier
 from codeplane.govern.verdicts import Opinion, Verdict, deny
 
@@ -19,7 +23,7 @@ class TeamRules:
             message = f"A policy file cannot be read: {rules.broken_policies[0].splitlines()[0]}"
             action = "A person repairs it (`cpl policy check`); reads still work."
             return deny(ErrorReport("POLICY_DENIED", message, action), "unreadable policy")
-        found = [(tier, rule) for tier, rule in rules.rules() if rule.fits(call.as_example())]
+        found = [(tier, rule) for tier, rule in rules.rules() if rule.fits(_example(call, rules))]
         for wanted in ("deny", "hold", "allow"):
             for tier, rule in found:
                 if rule.decide == wanted:
@@ -39,5 +43,10 @@ def _opinion(call: GovernedCall, decide: str, rule_id: str, tier: Tier, reason: 
 
 def allowing_rule(call: GovernedCall, rules: Rulebook) -> str | None:
     """Return the accepted rule that lets a call pass without a person, if one does."""
-    fitting = (rule.id for _, rule in rules.rules() if rule.decide == "allow" and rule.fits(call.as_example()))
-    return next(fitting, None)
+    example = _example(call, rules)
+    return next((rule.id for _, rule in rules.rules() if rule.decide == "allow" and rule.fits(example)), None)
+
+
+def _example(call: GovernedCall, rules: Rulebook) -> RuleExample:
+    does_more = bool(call.touched or call.git_refs or call.network or call.destructive)
+    return replace(call.as_example(), verifies=not does_more and verifies(call, rules))

@@ -31,6 +31,7 @@ COMMANDS = {
     "map": "Show what this repository is made of.",
     "mcp": "Speak MCP over stdio, for agents.",
     "policy": "Show, check and accept the rules for agents.",
+    "risk": "Tell how dangerous a shell command is.",
     "search": "Find text, definitions or references.",
     "status": "Show the server, the repository and the settings.",
     "task": "Open, close, list and show tasks.",

@@ -1,0 +1,219 @@
+"""Git's sub-commands in the forms that only read."""
+
+import re
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from codeplane.govern.shell_risk.options import Given, Reader, why_not_operand, why_not_safe
+from codeplane.govern.shell_risk.places import Standing
+from codeplane.govern.shell_risk.words import Word
+
+_SIGNED: Final = re.compile(r"%G|signature")
+_GLOBAL: Final = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"})
+
+_DIFF_LONG: Final = (
+    "patch", "no-patch", "raw", "patch-with-raw", "minimal", "patience", "histogram", "compact-summary", "numstat",
+    "shortstat", "summary", "patch-with-stat", "name-only", "name-status", "no-color", "no-renames", "check",
+    "full-index", "binary", "find-copies-harder", "pickaxe-all", "pickaxe-regex", "no-relative", "text",
+    "ignore-cr-at-eol", "ignore-space-at-eol", "ignore-space-change", "ignore-all-space", "ignore-blank-lines",
+    "function-context", "exit-code", "quiet", "no-ext-diff", "no-textconv", "no-prefix", "indent-heuristic",
+    "no-indent-heuristic", "cc", "combined-all-paths", "no-color-moved", "rename-empty", "no-rename-empty",
+    "ita-invisible-in-index", "default-prefix",
+)  # fmt: skip
+_DIFF_VALUED: Final = (
+    "word-diff-regex", "diff-filter", "inter-hunk-context", "src-prefix", "dst-prefix", "line-prefix", "unified",
+    "anchored", "diff-algorithm", "ws-error-highlight", "ignore-matching-lines",
+)  # fmt: skip
+_DIFF_ATTACHED: Final = (
+    "stat", "dirstat", "color", "color-moved", "color-moved-ws", "word-diff", "color-words", "abbrev",
+    "break-rewrites", "find-renames", "find-copies", "relative", "ignore-submodules", "submodule", "stat-width",
+    "stat-count", "stat-name-width",
+)  # fmt: skip
+_DIFF_FLAGS: Final = "puszDRabwW"
+_DIFF_LETTERS: Final = "SGIUl"
+_DIFF_LETTERS_ATTACHED: Final = "BMC"
+
+_REVISION_LONG: Final = (
+    "all", "all-match", "invert-grep", "regexp-ignore-case", "basic-regexp", "extended-regexp", "fixed-strings",
+    "perl-regexp", "remove-empty", "merges", "no-merges", "no-min-parents", "no-max-parents", "first-parent", "not",
+    "reflog", "walk-reflogs", "boundary", "left-right", "left-only", "right-only", "cherry", "cherry-mark",
+    "cherry-pick", "simplify-by-decoration", "show-pulls", "full-history", "dense", "sparse", "simplify-merges",
+    "date-order", "author-date-order", "topo-order", "reverse", "do-walk", "abbrev-commit", "no-abbrev-commit",
+    "no-abbrev", "oneline", "no-notes", "relative-date", "parents", "children", "graph", "no-graph", "in-commit-order",
+    "ignore-missing", "single-worktree",
+)  # fmt: skip
+_REVISION_VALUED: Final = (
+    "max-count", "skip", "since", "after", "until", "before", "author", "committer", "grep", "grep-reflog", "date",
+    "encoding", "glob", "exclude", "since-as-filter",
+)  # fmt: skip
+_REVISION_ATTACHED: Final = (
+    "branches", "tags", "remotes", "pretty", "format", "notes", "show-notes", "no-walk", "min-parents", "max-parents",
+    "ancestry-path", "expand-tabs",
+)  # fmt: skip
+_LOG_LONG: Final = (
+    "follow", "full-diff", "source", "use-mailmap", "mailmap", "no-mailmap", "log-size", "no-decorate",
+    "no-expand-tabs", "clear-decorations",
+)  # fmt: skip
+
+
+def _no_signatures(given: Given, _standing: Standing) -> str | None:
+    """Formats that ask for signatures start gpg."""
+    asked = any(_SIGNED.search(value) for value in given.values("-format", "-pretty", "-sort"))
+    return "asks for signatures, which starts gpg" if asked else None
+
+
+def _branch_patterns_only_with_list(given: Given, standing: Standing) -> str | None:
+    if given.operands and not given.has("-list"):
+        return "makes a branch"
+    return _no_signatures(given, standing)
+
+
+def _tag_patterns_only_with_list(given: Given, standing: Standing) -> str | None:
+    if given.operands and not given.has("-list", "l"):
+        return "makes a tag"
+    return _no_signatures(given, standing)
+
+
+def _shown_only(given: Given, standing: Standing) -> str | None:
+    """Other first words of `git reflog` are sub-commands that write."""
+    if given.operands and given.operands[0].value not in {"show", "HEAD"}:
+        return "git reflog with a word that may be a sub-command"
+    return _no_signatures(given, standing)
+
+
+def _first_is_file(given: Given, standing: Standing) -> str | None:
+    if given.has("e") and given.operands:
+        return why_not_operand(given.operands[0], standing, is_git=True)
+    return None
+
+
+def _history(more_flags: str = "", more_long: tuple[str, ...] = (), more_attached: tuple[str, ...] = ()) -> Reader:
+    return Reader(
+        "giEFPm" + _DIFF_FLAGS + more_flags, "nL" + _DIFF_LETTERS, _DIFF_LETTERS_ATTACHED,
+        long=_REVISION_LONG + _DIFF_LONG + _LOG_LONG + more_long,
+        long_valued=_REVISION_VALUED + _DIFF_VALUED + ("decorate-refs", "decorate-refs-exclude"),
+        long_attached=_REVISION_ATTACHED + _DIFF_ATTACHED + ("decorate", "diff-merges", *more_attached),
+        has_numbers=True, is_git=True, check=_no_signatures,
+    )  # fmt: skip
+
+
+_LISTING_VALUED: Final = ("contains", "no-contains", "merged", "no-merged", "points-at", "sort")
+_DIFF: Final = Reader(
+    _DIFF_FLAGS + "0", _DIFF_LETTERS, _DIFF_LETTERS_ATTACHED, is_git=True, has_numbers=True,
+    long=(*_DIFF_LONG, "cached", "staged", "merge-base", "base", "ours", "theirs"), long_valued=_DIFF_VALUED,
+    long_attached=_DIFF_ATTACHED,
+)  # fmt: skip
+
+_SUBCOMMANDS: Final = MappingProxyType(
+    {
+        "blame": Reader(
+            "bltpcfnsew", "L", "MC", is_git=True, long=(
+                "root", "show-stats", "porcelain", "line-porcelain", "incremental", "show-name", "show-number",
+                "show-email", "color-lines", "color-by-age", "first-parent", "no-progress"),
+            long_valued=("date", "since", "ignore-rev"), long_attached=("abbrev",)),
+        "branch": Reader(
+            "arvi", long=("all", "remotes", "verbose", "list", "show-current", "no-column", "no-color", "no-abbrev",
+                          "ignore-case"),
+            long_valued=(*_LISTING_VALUED, "format"), long_attached=("column", "color", "abbrev"), is_git=True,
+            first_path=-1, check=_branch_patterns_only_with_list),
+        "cat-file": Reader("tsep", long=("batch-all-objects", "unordered"), long_attached=("batch-check",),
+                           is_git=True),
+        "count-objects": Reader("vH", long=("verbose", "human-readable"), max_operands=0, is_git=True),
+        "describe": Reader(is_git=True, first_path=-1, long=(
+            "all", "tags", "contains", "exact-match", "debug", "long", "always", "first-parent"),
+            long_valued=("candidates", "match", "exclude"), long_attached=("abbrev", "dirty")),
+        "diff": _DIFF,
+        "for-each-ref": Reader(is_git=True, first_path=-1, long=("ignore-case", "omit-empty"),
+                               long_valued=("count", "format", *_LISTING_VALUED, "exclude"),
+                               long_attached=("color",), check=_no_signatures),
+        "grep": Reader(
+            "viwnaIclLzqphEFGPWHo", "ABCem", is_git=True, first_path=1, has_numbers=True, long=(
+                "cached", "untracked", "exclude-standard", "no-exclude-standard", "text", "ignore-case", "word-regexp",
+                "invert-match", "full-name", "extended-regexp", "basic-regexp", "perl-regexp", "fixed-strings",
+                "line-number", "column", "files-with-matches", "name-only", "files-without-match", "null",
+                "only-matching", "count", "no-color", "break", "heading", "show-function", "function-context", "and",
+                "or", "not", "all-match", "quiet", "recursive", "no-recursive"),
+            long_valued=("max-depth", "max-count", "context", "after-context", "before-context"),
+            long_attached=("color",), check=_first_is_file),
+        "log": _history(),
+        "ls-files": Reader(
+            "cdmosiukztvf", "x", is_git=True, first_path=-1, long=(
+                "cached", "deleted", "modified", "others", "stage", "ignored", "unmerged", "killed", "directory",
+                "no-empty-directory", "eol", "full-name", "error-unmatch", "exclude-standard", "deduplicate"),
+            long_valued=("exclude", "exclude-per-directory", "format"), long_attached=("abbrev",)),
+        "ls-tree": Reader("drtlz", is_git=True, first_path=-1, long=(
+            "long", "name-only", "name-status", "object-only", "full-name", "full-tree"),
+            long_valued=("format",), long_attached=("abbrev",)),
+        "merge-base": Reader("a", is_git=True, first_path=-1, long=(
+            "all", "octopus", "is-ancestor", "fork-point", "independent")),
+        "reflog": replace(_history(), check=_shown_only),
+        "rev-list": Reader(
+            "giEFPn", "n", is_git=True, has_numbers=True,
+            long=(*_REVISION_LONG, "count", "objects", "no-object-names", "quiet"), long_valued=_REVISION_VALUED,
+            long_attached=_REVISION_ATTACHED, check=_no_signatures),
+        "rev-parse": Reader(
+            "q", is_git=True, first_path=-1, long=(
+                "show-toplevel", "verify", "quiet", "git-dir", "git-common-dir", "is-inside-work-tree",
+                "is-inside-git-dir", "is-bare-repository", "show-prefix", "show-cdup",
+                "show-superproject-working-tree", "symbolic-full-name", "symbolic", "absolute-git-dir", "all",
+                "is-shallow-repository", "revs-only", "no-revs", "flags", "no-flags", "local-env-vars"),
+            long_valued=("default", "git-path"),
+            long_attached=("abbrev-ref", "short", "path-format", "branches", "tags", "remotes", "since", "until",
+                           "show-object-format")),
+        "shortlog": replace(_history("en", ("numbered", "summary", "email"), ("group",)), valued="L"),
+        "show": _history(),
+        "show-ref": Reader("dsq", is_git=True, first_path=-1, long=(
+            "head", "heads", "branches", "tags", "dereference", "verify", "quiet"), long_attached=("hash", "abbrev")),
+        "status": Reader(
+            "sbvz", "", "u", is_git=True, long=(
+                "short", "branch", "show-stash", "long", "verbose", "no-column", "ahead-behind", "no-ahead-behind",
+                "renames", "no-renames"),
+            long_attached=("porcelain", "untracked-files", "ignore-submodules", "ignored", "column", "find-renames")),
+        "tag": Reader(
+            "li", "", "n", is_git=True, first_path=-1, long=("list", "no-column", "no-color", "ignore-case"),
+            long_valued=(*_LISTING_VALUED, "format"), long_attached=("column", "color"),
+            check=_tag_patterns_only_with_list),
+    }
+)  # fmt: skip
+_NAMES_ONLY: Final = Reader("v", long=("verbose",), max_operands=0)
+_GET_URL: Final = Reader(long=("all", "push"), first_path=-1, max_operands=1)
+_WORKTREES: Final = Reader("vz", long=("porcelain", "verbose"), max_operands=0)
+_STASHES: Final = Reader("n", "n", long=("oneline",), max_operands=0, has_numbers=True)
+# Second words that leave a sub-command reading.
+_SECOND: Final = MappingProxyType(
+    {("remote", "get-url"): _GET_URL, ("worktree", "list"): _WORKTREES, ("stash", "list"): _STASHES}
+)
+
+
+def why_not_git(words: list[Word], standing: Standing) -> str | None:  # noqa: PLR0911 - one form each.
+    """Return what speaks against a git command, None when it only reads."""
+    reason = _why_not_here(standing)
+    if reason is not None:
+        return reason
+    waiting = list(words)
+    while waiting and waiting[0].is_static and waiting[0].value in _GLOBAL:
+        waiting.pop(0)
+    if not waiting or not waiting[0].is_static:
+        return "no sub-command that can be read"
+    name, rest = waiting[0].value, waiting[1:]
+    if name in {"--version", "version"} and not rest:
+        return None
+    if name == "remote" and (not rest or rest[0].value in {"-v", "--verbose"}):
+        return why_not_safe(_NAMES_ONLY, rest, standing)
+    if rest and rest[0].is_static and (name, rest[0].value) in _SECOND:
+        return why_not_safe(_SECOND[name, rest[0].value], rest[1:], standing)
+    reader = _SUBCOMMANDS.get(name)
+    if reader is None:
+        return f"git {name} is not known to only read"
+    return why_not_safe(reader, rest, standing)
+
+
+def _why_not_here(standing: Standing) -> str | None:
+    if standing.context.git_runs_helpers:
+        return f"git would run something here: {standing.context.git_runs_helpers}"
+    if standing.is_outside:
+        return "git in another directory"
+    if standing.has_moved and not standing.context.is_one_repository:
+        return "git after a change of directory may find another repository"
+    return None
