@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from codeplane.govern.policy_document import POLICY_FILE
 from codeplane.surfaces.cli.main import main
-from support.repositories import make_repository
+from codeplane.workspace.workspace import Workspace
+from support.repositories import make_repository, write
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +90,14 @@ def test_lines_are_answered_one_by_one_and_bad_ones_too(
     assert kinds[1:7] == [invalid] * 6
     assert kinds[7:9] == ["DESTRUCTIVE"] * 2
     assert kinds[9:] == [invalid, invalid, "VERIFICATION"]
+
+
+def test_accepted_policy_files_widen_what_only_reads(
+    workspace: Workspace, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace.root)
+    write(workspace.root, {POLICY_FILE: 'read_only: {commands: ["make -n *"]}\n'})
+    assert main(["risk", "--", "make -n all"]) == 0
+    workspace.gate.sources.accept()
+    assert main(["risk", "--", "make -n all"]) == 0
+    assert [line for line in capfd.readouterr().out.splitlines() if line.isupper()] == ["DESTRUCTIVE", "SAFE"]

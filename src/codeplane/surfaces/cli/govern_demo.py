@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from mcp import Client
@@ -31,9 +32,9 @@ active_intents:
     requirements: [REQ-12]
 """
 _FILE = "src/orders/totals.py"
-_REFACTORING = [{"path": _FILE, "expected_content": "return sum(", "new_content": "return +sum("}]
-_OUTSIDE = [{"path": "README.md", "expected_content": "# Orders", "new_content": "# Payments"}]
-_DELETION = [{"path": "tests/test_totals.py", "action": "delete"}]
+_REFACTORING = MappingProxyType({"path": _FILE, "expected_content": "return sum(", "new_content": "return +sum("})
+_OUTSIDE = MappingProxyType({"path": "README.md", "expected_content": "# Orders", "new_content": "# Payments"})
+_DELETION = MappingProxyType({"path": "tests/test_totals.py", "action": "delete"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +86,17 @@ async def _script(root: Path, teller: _Teller) -> None:
         facts = read_facts(locate_places(root))
     teller.tell(f"{INTENTS_FILE} with INT-001", _INTENTS, is_as_specified=(root / INTENTS_FILE).is_file())
     async with Client(f"{facts.url}/mcp") as agent, Client(f"{facts.url}/mcp") as other:
-        text, _ = await _call(agent, "write_source", {"edits": _REFACTORING})
+        text, _ = await _call(agent, "write_source", {"edits": [dict(_REFACTORING)]})
         teller.tell("a change without an intent is refused", text, is_as_specified="INTENT_REQUIRED" in text)
         text, _ = await _call(agent, "select_active_intent", {"intent_id": "INT-001"})
         teller.tell("the handshake", text, is_as_specified=text.startswith("<intent_context"))
         sha256 = await _hash(agent)
-        text, meta = await _call(agent, "write_source", {"edits": _REFACTORING})
+        text, meta = await _call(agent, "write_source", {"edits": [dict(_REFACTORING)]})
         row = _row(root, str(meta.get("request_id")))
         told = {name: row.get(name) for name in ("intent", "caller", "after", "repo_after", "mutation_class")}
         is_complete = row.get("intent") == "INT-001" and bool(row.get("after"))
         teller.tell("a change in scope is made and recorded", f"{text}\n{told}", is_as_specified=is_complete)
-        text, _ = await _call(agent, "write_source", {"edits": _OUTSIDE})
+        text, _ = await _call(agent, "write_source", {"edits": [dict(_OUTSIDE)]})
         teller.tell("a change out of scope is refused", text, is_as_specified="SCOPE_VIOLATION" in text)
         await _call(other, "select_active_intent", {"intent_id": "INT-001"})
         stale = [{"path": _FILE, "expected_file_sha256": sha256, "start_line": 1, "new_content": "X = 1\n"}]
@@ -105,12 +106,12 @@ async def _script(root: Path, teller: _Teller) -> None:
 
 
 async def _approval(root: Path, agent: Client, teller: _Teller) -> None:
-    text, meta = await _call(agent, "write_source", {"edits": _DELETION})
+    text, meta = await _call(agent, "write_source", {"edits": [dict(_DELETION)]})
     hold_id = str(meta.get("hold_id"))
     is_held = "APPROVAL_PENDING" in text and (root / "tests/test_totals.py").exists()
     teller.tell("a deletion waits for a person", text, is_as_specified=is_held)
     await asyncio.to_thread(_approve, root, hold_id)
-    text, meta = await _call(agent, "write_source", {"edits": _DELETION})
+    text, meta = await _call(agent, "write_source", {"edits": [dict(_DELETION)]})
     is_done = not (root / "tests/test_totals.py").exists()
     teller.tell("approved by the person, it runs", text, is_as_specified=is_done)
     with open_workspace(WorkspaceRequest(root)) as workspace:
