@@ -111,7 +111,7 @@ def measure_all(root: Path, path: str, rounds: int) -> None:
             for title, follow, option in (("", False, []), (", renames followed", True, ["--follow"])):
                 wanted = {"path": path, "limit": count, "follow": follow}
                 measure(door, f"file history of {count}{title} (goal <= 1.3)", ("git_history", wanted),
-                        ["log", *option, "--name-status", f"-{count}", "--", path], few)  # fmt: skip
+                        ["log", *option, "--name-status", f"-{count}", "--", path], rounds)  # fmt: skip
         measure(door, "file history of 20 against a log without paths", ("git_history", {"path": path, "limit": 20}),
                 ["log", "--follow", "-20", "--", path], rounds)  # fmt: skip
         counted = {"path": path, "limit": 20, "stats": True}

@@ -30,6 +30,7 @@ _HUNK_START: Final = re.compile(rb"^@@ -", re.MULTILINE)
 _HUNK: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _BINARY: Final = b"\nBinary files "
 _COUNTS: Final = re.compile(rb"(\d+|-)\t(\d+|-)\t")
+_BLOCK: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +233,16 @@ class RawReader:
             if added is None:
                 found.add(path)
         return frozenset(found)
+
+    def fields(self, count: int) -> list[bytes]:
+        """Return the texts up to the next NULs, as many as wanted, and go behind them."""
+        # A block is large enough for nearly every commit; splitting the rest again and again would take the square.
+        block = self.data[self.at : self.at + _BLOCK]
+        texts = block.split(b"\0", count)
+        if len(texts) <= count:
+            return [self.field() for _ in range(count)]
+        self.at += len(block) - len(texts.pop())
+        return texts
 
     def field(self) -> bytes:
         """Return the text up to the next NUL and go behind it."""

@@ -360,7 +360,7 @@ def _path_changes(output: bytes, query: FileQuery) -> Iterator[PathChange]:
     """Yield what `log -z --raw` printed: the fields of a commit, then its changes up to the next commit."""
     reader = RawReader(output)
     while reader.at < len(output):
-        commit = _commit([reader.field() for _ in _FIELDS])
+        commit = _commit(reader.fields(len(_FIELDS)))
         changes = reader.changes()
         if query.with_counts:
             changes = reader.counted(changes)

@@ -1,6 +1,6 @@
 """Commits as answers, shared by the operations that show history."""
 
-from typing import Final
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -40,18 +40,23 @@ def person_of(person: Person) -> CommitPerson:
 
 def entry_of(commit: Commit, names: tuple[str, ...] = (), longest_body: int | None = _LONGEST_BODY) -> CommitEntry:
     """Return a commit as an answer; a long body is cut unless there is no limit."""
+    refs = [printable_name(name) for name in names] or None
+    return CommitEntry(**commit_fields(commit, longest_body), refs=refs)
+
+
+def commit_fields(commit: Commit, longest_body: int | None = _LONGEST_BODY) -> dict[str, Any]:
+    """Return what an entry says of a commit, for entries that say more besides."""
     is_cut = longest_body is not None and len(commit.body) > longest_body
-    return CommitEntry(
-        oid=commit.oid,
-        short_oid=commit.short_oid,
-        message=commit.subject,
-        body=(commit.body[:longest_body] if is_cut else commit.body) or None,
-        body_cut=is_cut or None,
-        author=person_of(commit.author),
-        committer=person_of(commit.committer),
-        parents=list(commit.parents),
-        refs=[printable_name(name) for name in names] or None,
-    )
+    return {
+        "oid": commit.oid,
+        "short_oid": commit.short_oid,
+        "message": commit.subject,
+        "body": (commit.body[:longest_body] if is_cut else commit.body) or None,
+        "body_cut": is_cut or None,
+        "author": person_of(commit.author),
+        "committer": person_of(commit.committer),
+        "parents": list(commit.parents),
+    }
 
 
 def render_commit(entry: CommitEntry) -> str:

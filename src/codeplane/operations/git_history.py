@@ -18,7 +18,7 @@ from codeplane.git.history import (
     resolve_revisions,
 )
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.commits import CommitEntry, entry_of, render_commit
+from codeplane.operations.commits import CommitEntry, commit_fields, render_commit
 from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.history_access import path_unknown
 from codeplane.operations.line_ranges import LineRange, lines_in_path
@@ -93,7 +93,7 @@ def _handle(context: CallContext, request: GitHistoryRequest) -> GitHistoryResul
     entries: list[HistoryEntry]
     if path is None or path == RepoPath.ROOT:
         query = LogQuery((revision,), limit, skip)
-        entries = [HistoryEntry.model_validate(entry_of(one).model_dump()) for one in read_log(repository, query)]
+        entries = [HistoryEntry(**commit_fields(one)) for one in read_log(repository, query)]
     elif lines is not None:
         found = read_line_history(repository, revision, path, lines, limit=limit, skip=skip)
         entries = [_line_entry(change) for change in found]
@@ -153,27 +153,23 @@ def _continued(request: GitHistoryRequest) -> dict[str, Any]:
 
 
 def _path_entry(change: PathChange) -> HistoryEntry:
-    return HistoryEntry.model_validate(
-        entry_of(change.commit).model_dump()
-        | {
-            "path": printable_name(change.path),
-            "status": change.status,
-            "old_path": printable_name(change.old_path) if change.old_path is not None else None,
-            "insertions": change.insertions,
-            "deletions": change.deletions,
-        }
+    return HistoryEntry(
+        **commit_fields(change.commit),
+        path=printable_name(change.path),
+        status=change.status,
+        old_path=printable_name(change.old_path) if change.old_path is not None else None,
+        insertions=change.insertions,
+        deletions=change.deletions,
     )
 
 
 def _line_entry(change: LineChange) -> HistoryEntry:
-    return HistoryEntry.model_validate(
-        entry_of(change.commit).model_dump()
-        | {
-            "path": printable_name(change.path),
-            "insertions": change.insertions,
-            "deletions": change.deletions,
-            "line_range": (change.first, change.last),
-        }
+    return HistoryEntry(
+        **commit_fields(change.commit),
+        path=printable_name(change.path),
+        insertions=change.insertions,
+        deletions=change.deletions,
+        line_range=(change.first, change.last),
     )
 
 
