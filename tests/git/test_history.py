@@ -321,6 +321,19 @@ def test_names_that_are_no_commit_are_refused(tmp_path: Path, ref: str, code: st
     assert raised.value.code == code
 
 
+@pytest.mark.parametrize("length", [0, 3_600, 3_700, 3_800, 3_900, 4_000, 4_096, 4_097, 9_000])
+def test_a_files_history_holds_messages_of_any_length(tmp_path: Path, length: int) -> None:
+    root = make_repository(tmp_path / "r", {"a": "1\n"})
+    for number in range(3):
+        write(root, {"a": f"{number}\n{number}\n"})
+        git(root, "commit", "-qam", f"change {number}\n\n{'x' * (length + number)}")
+    repository = find_repository(root)
+    changes = read_file_history(repository, FileQuery(resolve(root, "HEAD"), RepoPath.parse("a"), 10))
+    assert [one.commit.subject for one in changes][:3] == ["change 2", "change 1", "change 0"]
+    assert [len(one.commit.body) for one in changes][:3] == [length + 2, length + 1, length]
+    assert {one.status for one in changes[:3]} == {"modified"}
+
+
 def test_lines_behind_the_end_are_out_of_range(tmp_path: Path) -> None:
     root = make_repository(tmp_path / "r", {"a": "1\n2\n"})
     repository = find_repository(root)
