@@ -5,11 +5,13 @@ import random
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from codeplane.git.repository import TrackedPaths
+from codeplane.index import stamps
 from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules
 from codeplane.index.sweep import Sweeper, directories_tell
 from support.effort import repeated
@@ -26,6 +28,16 @@ def _sweeper(root: Path, *, keeps_listings: bool, later_ns: int = _AN_HOUR_NS) -
 
     # Seen from an hour later every directory has been as it is for long.
     return Sweeper(root, rules, lambda: 0, lambda: time.time_ns() + later_ns, keeps_listings=keeps_listings)
+
+
+def _is_shared_soon(sweeper: Sweeper) -> bool:
+    """Sweep until a second process knows its half of the places."""
+    for _ in range(1000):
+        sweeper.sweep()
+        if sweeper.stamps.is_shared:
+            return True
+        time.sleep(0.005)
+    return False
 
 
 def _next_tick(root: Path) -> None:
@@ -117,6 +129,25 @@ def test_kept_listings_hide_nothing(tmp_path: Path, seed: int) -> None:
             place.choice(_ACTIONS)(root, place)
         found, expected = keeping.sweep(), _sweeper(root, keeps_listings=False).sweep()
         assert (found.files, found.left_out) == (expected.files, expected.left_out)
+
+
+@pytest.mark.parametrize("seed", range(repeated(4)))
+def test_a_second_process_hides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(stamps, "MANY_PLACES", 1)
+    place = random.Random(seed)
+    root = tmp_path / "tree"
+    write(root, {f"{name}/f{number}.py": "x = 0\n" for name in ("a", "a/b", "c") for number in range(3)})
+    keeping = _sweeper(root, keeps_listings=True)
+    n_shared = 0
+    with closing(keeping):
+        for _ in range(12):
+            n_shared += _is_shared_soon(keeping)
+            _next_tick(root)
+            for _ in range(place.randint(0, 2)):
+                place.choice(_ACTIONS)(root, place)
+            found, expected = keeping.sweep(), _sweeper(root, keeps_listings=False).sweep()
+            assert (found.files, found.left_out) == (expected.files, expected.left_out)
+    assert n_shared == 12
 
 
 def test_a_directory_that_has_not_changed_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,13 +10,14 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.messages import LENGTH_BYTES, framed
 
 DEFAULT_OUTPUT_LIMIT_BYTES = 1024 * 1024
 
@@ -332,12 +333,10 @@ class CompanionGoneError(Exception):
 
 
 class Companion:
-    """A program that runs beside this one and answers messages: four bytes of length, then the message, both ways.
+    """A program that runs beside this one and answers messages.
 
     Invariant: one thread asks at a time; after a `CompanionGoneError` the program has ended and been waited for.
     """
-
-    _LENGTH_BYTES = 4
 
     def __init__(self, argv: tuple[str, ...], cwd: Path) -> None:
         _refuse_one_string(argv)
@@ -359,21 +358,51 @@ class Companion:
         Raises:
             CompanionGoneError: the program ended, or the time was over.
         """
+        with self._limited(timeout_seconds):
+            self.send(message)
+            return self._answer()
+
+    def send(self, message: bytes) -> None:
+        """Send a message whose answer is received later; nothing else is asked in between.
+
+        Raises:
+            CompanionGoneError: the program ended.
+        """
+        pipe = self._process.stdin
+        try:
+            if pipe is None:
+                raise CompanionGoneError
+            pipe.write(framed(message))
+            pipe.flush()
+        except (OSError, ValueError) as error:
+            self.close()
+            raise CompanionGoneError from error
+
+    def receive(self, timeout_seconds: float) -> bytes:
+        """Return the answer to what was sent.
+
+        Raises:
+            CompanionGoneError: the program ended, or the time was over.
+        """
+        with self._limited(timeout_seconds):
+            return self._answer()
+
+    @contextmanager
+    def _limited(self, timeout_seconds: float) -> Iterator[None]:
         timer = threading.Timer(timeout_seconds, self._kill)
         timer.daemon = True
         timer.start()
         try:
-            pipe = self._process.stdin
-            if pipe is None:
-                raise CompanionGoneError
-            pipe.write(len(message).to_bytes(self._LENGTH_BYTES) + message)
-            pipe.flush()
-            return self._read(int.from_bytes(self._read(self._LENGTH_BYTES)))
+            yield
+        finally:
+            timer.cancel()
+
+    def _answer(self) -> bytes:
+        try:
+            return self._read(int.from_bytes(self._read(LENGTH_BYTES)))
         except OSError as error:
             self.close()
             raise CompanionGoneError from error
-        finally:
-            timer.cancel()
 
     def _read(self, n_bytes: int) -> bytes:
         pipe = self._process.stdout

@@ -1,7 +1,7 @@
 """A process that works for another one: reads questions from standard input, writes answers to standard output.
 
-Started as `python -m codeplane.index.extraction_worker PACK`. A message is four bytes of length and a marshalled value;
-a question is a tuple that begins with one of the names in `_ANSWERS`. It ends when its input does.
+Started as `python -m codeplane.index.extraction_worker PACK`. A question is a marshalled tuple that begins with one of
+the names in `_ANSWERS`. It ends when its input does.
 """
 
 import gc
@@ -9,13 +9,12 @@ import marshal
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
+from codeplane.core.messages import serve
 from codeplane.index.facts.encoded import encode_facts
 from codeplane.languages.catalog import load_language
-
-LENGTH_BYTES = 4
 
 
 def main(pack: str) -> None:
@@ -23,19 +22,12 @@ def main(pack: str) -> None:
     # Collecting costs a tenth of the time; the little that is in cycles is collected rarely.
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)
-    _serve(Path(pack), sys.stdin.buffer, sys.stdout.buffer)
+    serve(sys.stdin.buffer, sys.stdout.buffer, partial(_answer, Path(pack)))
 
 
-def _serve(pack: Path, questions: BinaryIO, answers: BinaryIO) -> None:
-    while True:
-        head = questions.read(LENGTH_BYTES)
-        if len(head) < LENGTH_BYTES:
-            return
-        question = marshal.loads(questions.read(int.from_bytes(head)))  # noqa: S302 - from the process that started this one
-        data = _ANSWERS[question[0]](pack, *question[1:])
-        answers.write(len(data).to_bytes(LENGTH_BYTES))
-        answers.write(data)
-        answers.flush()
+def _answer(pack: Path, message: bytes) -> bytes:
+    question = marshal.loads(message)  # noqa: S302 - from the process that started this one
+    return _ANSWERS[question[0]](pack, *question[1:])
 
 
 def _extracted(pack: Path, jobs: list[tuple[int, int, str]]) -> bytes:

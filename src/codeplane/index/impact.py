@@ -175,20 +175,19 @@ def _add_imports(reader: FactReader, found: dict[str, MatchedTest], names: set[s
 def _imports_of_tests(
     reader: FactReader, tests: _TestFiles, names: set[str], parents: set[str]
 ) -> list[tuple[str, str]]:
+    """Return the tests that import one of the names, a parent or a part of one, with what they import."""
     if not names or not tests:
         return []
-    exact = sorted(names | parents)
-    conditions = [f"name IN ({', '.join('?' * len(exact))})", *["name LIKE ? ESCAPE '\\'" for _ in names]]
-    children = [_escaped(name) + ".%" for name in sorted(names)]
-    found: list[tuple[str, str]] = []
-    for chunk in _chunks([one.file_id for one in tests.values()]):
-        rows = reader.connection.execute(
-            "SELECT path, name FROM located JOIN files USING (file_id)"  # noqa: S608 - marks only
-            f" WHERE file_id IN ({', '.join('?' * len(chunk))}) AND ({' OR '.join(conditions)}) ORDER BY path, name",
-            (*chunk, *exact, *children),
-        )
-        found.extend((row[0], row[1]) for row in rows)
-    return found
+    found: set[tuple[int, str]] = set()
+    for chunk in _chunks(sorted(names | parents)):
+        marks = ", ".join("?" * len(chunk))
+        found.update(reader.connection.execute(f"SELECT file_id, name FROM located WHERE name IN ({marks})", chunk))  # noqa: S608
+    for name in names:
+        # What begins with the name and a dot; the slash comes right after the dot.
+        part = (f"{name}.", f"{name}/")
+        found.update(reader.connection.execute("SELECT file_id, name FROM located WHERE name > ? AND name < ?", part))
+    paths = {one.file_id: path for path, one in tests.items()}
+    return sorted((paths[file_id], name) for file_id, name in found if file_id in paths)
 
 
 def _test_files(reader: FactReader) -> _TestFiles:
@@ -236,10 +235,6 @@ def _touches(name: str, imported: set[str]) -> bool:
     if name in imported or any(parent in imported for parent in _parents(name)):
         return True
     return any(other.startswith(f"{name}.") for other in imported)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def _chunks(items: list[str] | list[int], size: int = 400) -> Iterable[tuple[str | int, ...]]:

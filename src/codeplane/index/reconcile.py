@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import compress
+from operator import ne, not_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -453,10 +455,11 @@ def _without_collecting(is_large: bool) -> Iterator[None]:  # noqa: FBT001 - use
 
 def _difference(before: IndexState, found: Sweep) -> tuple[list[str], list[str]]:
     """Return the files that are gone, and those that may have changed since they were read."""
-    stamp_before = before.stamps.get
-    removed = [path for path in before.stamps if path not in found.files]
-    suspects = {path for path, stamp in found.files.items() if stamp_before(path) != stamp}
-    return sorted(removed), sorted(suspects | (before.racy & found.files.keys()))
+    # Thousands of files, of which a few differ: what is repeated for each runs without the interpreter.
+    is_other = map(ne, found.files.values(), map(before.stamps.get, found.files))
+    suspects = set(compress(found.files, is_other)).union(path for path in before.racy if path in found.files)
+    is_gone = map(not_, map(found.files.__contains__, before.stamps))
+    return sorted(compress(before.stamps, is_gone)), sorted(suspects)
 
 
 def _with_left_out(state: IndexState, found: Sweep) -> IndexState:

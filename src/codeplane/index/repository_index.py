@@ -78,11 +78,11 @@ class RepositoryIndex:
     def __init__(self, root: Path, directory: Path, around: Surroundings) -> None:
         self.was_seeded = around.seed is not None and seed_index(around.seed, directory)
         self.store = IndexStore(directory, around.last_epoch)
-        sweeper = Sweeper(
+        self._sweeper = Sweeper(
             root, around.rules, around.tracking_stamps, around.now_ns, keeps_listings=directories_tell(directory)
         )
         self._root = root
-        self._reconciler = Reconciler(root, self.store, sweeper, around.now_ns, around.holds_tracked)
+        self._reconciler = Reconciler(root, self.store, self._sweeper, around.now_ns, around.holds_tracked)
         self._states: OrderedDict[int, IndexState] = OrderedDict()
         self.last_report: ReconcileReport | None = None
         self.n_refreshes = 0
@@ -230,5 +230,6 @@ class RepositoryIndex:
             return []
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files, and end what helps."""
+        self._sweeper.close()
         self.store.close()

@@ -3,6 +3,9 @@
 Every file is asked for its stamp each time. What a directory holds is listed again only when the directory's own stamp
 differs, which it does whenever a name in it comes, goes or is replaced: half of a pass would be listing. Ignore rules
 cost more than both, so decisions about paths are kept as long as nothing that decides them has changed.
+
+Most passes find the same names as the one before. They read all stamps in one go and look only at those that differ;
+when another name is there, or one is gone, the tree is walked.
 """
 
 import os
@@ -17,6 +20,7 @@ from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.index.discovery import LeftOut
 from codeplane.index.ignore_rules import IGNORE_FILE, IgnoreRules
+from codeplane.index.stamps import Stamp, Stamps, stamp_of
 
 # File systems keep times in steps; a file written within this distance of its reading may have changed unseen.
 RACY_NS = 1_000_000_000
@@ -57,20 +61,25 @@ class Sweep:
     left_out: list[LeftOut] = field(default_factory=list)
 
 
-_DirectoryStamp = tuple[int, int, int, int]
-
-
 class _Listing(NamedTuple):
     """What one directory holds, as far as it is in.
 
     `stamp` is the directory's own, taken before it was listed; None when it was too fresh to tell a later change.
-    Files come with their place on disk and the path they are indexed under, directories with their prefix and place.
+    Files come with their place on disk and the path they are indexed under, directories with their prefix.
     """
 
-    stamp: _DirectoryStamp | None
+    stamp: Stamp | None
     files: list[tuple[str, str]]
-    directories: list[tuple[str, str]]
+    directories: list[str]
     left_out: list[LeftOut]
+
+    def holds_the_same_as(self, other: "_Listing") -> bool:
+        """Tell whether two listings are equal but for the order of names, which file systems do not promise."""
+        return (
+            set(self.files) == set(other.files)
+            and set(self.directories) == set(other.directories)
+            and set(self.left_out) == set(other.left_out)
+        )
 
 
 class Sweeper:
@@ -79,7 +88,9 @@ class Sweeper:
     Invariant: a kept decision is used only while every `.cplignore` seen is as it was, and one that asked what git
     tracks only while `deciders()` (git's index) is as it was. Decisions map the name on disk to the path it is indexed
     under, None for what is left out. A kept listing is used only while its directory has the same stamp and all
-    decisions in it hold; where directories do not tell (`keeps_listings`), each is listed every time.
+    decisions in it hold; where directories do not tell (`keeps_listings`), each is listed every time. While `_last` is
+    not None, it is what the last pass found, `stamps` has the places of all its directories and files, and `_names`
+    what is there: the prefix of a directory or the path of a file.
     """
 
     def __init__(
@@ -97,6 +108,10 @@ class Sweeper:
         self._now_ns = now_ns
         self._keeps_listings = keeps_listings
         self._listings: dict[str, _Listing] = {}
+        self.stamps = Stamps(root)
+        self._names: list[str] = []
+        self._unsettled: set[str] = set()
+        self._last: Sweep | None = None
         self._decided_by: object = None
         self._ignore_paths: set[str] = set()
         self._ignore_stamps: dict[str, FileStamp] = {}
@@ -147,16 +162,21 @@ class Sweeper:
         deciders = self._deciders()
         if deciders != self._decided_by:
             self._forget_tracking()
-        found = self._walk(expect_many)
+        found, read = self._look_again()
+        if found is None:
+            found = self._walk(read, expect_many)
         ignore_stamps = self._stamps_of_rules(found.files)
         if ignore_stamps != self._ignore_stamps:
             # An ignore file changed, so every decision is made anew.
             self._forget()
-            found = self._walk()
+            found = self._walk({})
             ignore_stamps = self._stamps_of_rules(found.files)
         self._decided_by, self._ignore_stamps = deciders, ignore_stamps
-        found.left_out.sort(key=lambda item: item.path)
         return found
+
+    def close(self) -> None:
+        """End what helps to read stamps."""
+        self.stamps.close()
 
     def _stamps_of_rules(self, files: Mapping[str, FileStamp]) -> dict[str, FileStamp]:
         return {path: files[path] for path in sorted(self._ignore_paths) if path in files}
@@ -164,49 +184,117 @@ class Sweeper:
     def _forget(self) -> None:
         self._decisions, self._out, self._ignore_paths, self._by_tracking = {}, {}, set(), set()
         self._listings = {}
+        self._last = None
 
     def _forget_tracking(self) -> None:
+        self._last = None
         for name in self._by_tracking:
             self._decisions.pop(name, None)
             self._out.pop(name, None)
             self._listings.pop(name[: name.rstrip("/").rfind("/") + 1], None)
         self._by_tracking = set()
 
-    def _walk(self, expect_many: ManyFiles | None = None) -> Sweep:
+    def _look_again(self) -> tuple[Sweep | None, dict[str, Stamp | None]]:
+        """Return what is there when the names are those of the last pass, None when the tree has to be walked.
+
+        With it come the stamps that were read on the way, by place.
+        """
+        last, self._last = self._last, None
+        if last is None:
+            return None, {}
+        changed = self.stamps.read()
+        files = self._updated(last.files, changed)
+        suspects = self._unsettled.union(
+            self._names[number] for number in changed if _is_directory(self._names[number])
+        )
+        if files is None or not self._hold_the_same(suspects):
+            return None, dict(zip(self.stamps.places, self.stamps.values, strict=True))
+        self._last = Sweep(files, last.left_out)
+        return Sweep(dict(files), list(last.left_out)), {}
+
+    def _updated(self, before: dict[str, FileStamp], changed: list[int]) -> dict[str, FileStamp] | None:
+        """Return files with their new stamps; None when one is gone or is no file any more."""
+        files = before
+        for number in changed:
+            name, stamp = self._names[number], self.stamps.values[number]
+            if not _is_directory(name):
+                if stamp is None or stamp[-1] & _KIND_OF_FILE != _REGULAR or name not in before:
+                    return None
+                files = dict(before) if files is before else files
+                files[name] = FileStamp(*stamp[:4])
+        return files
+
+    def _hold_the_same(self, prefixes: set[str]) -> bool:
+        """List directories again; tell whether they hold what they held."""
+        if not prefixes:
+            return True
+        rules = self._make_rules()
+        for prefix in prefixes:
+            try:
+                listing = self._listed(prefix, stamp_of(self._place_of(prefix)), rules)
+            except OSError:
+                return False
+            before = self._listings[prefix]
+            self._keep(prefix, listing)
+            if not listing.holds_the_same_as(before):
+                return False
+        return True
+
+    def _place_of(self, prefix: str) -> str:
+        # The root may be a link; what counts is the directory it leads to.
+        return f"{self._root}/{prefix[:-1] or '.'}"
+
+    def _keep(self, prefix: str, listing: _Listing) -> None:
+        self._listings[prefix] = listing
+        if listing.stamp is None:
+            self._unsettled.add(prefix)
+        else:
+            self._unsettled.discard(prefix)
+
+    def _walk(self, read: Mapping[str, Stamp | None], expect_many: ManyFiles | None = None) -> Sweep:
+        """Return what is there; stamps that were read already are not read again."""
         rules = self._make_rules()
         found = Sweep()
-        listings: dict[str, _Listing] = {}
-        stack = [("", str(self._root))]
+        seen = _Seen([], [], [])
+        is_whole = True
+        listings, self._listings, self._unsettled = self._listings, {}, set()
+        stack = [""]
         while stack:
-            prefix, location = stack.pop()
+            prefix = stack.pop()
+            place = self._place_of(prefix)
             try:
-                status = os.lstat(location) if prefix else self._root.stat()
-                stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
-                listing = self._listings.get(prefix)
+                stamp = read.get(place) or stamp_of(place)
+                listing = listings.get(prefix)
                 if listing is None or listing.stamp != stamp:
-                    listing = self._listed(prefix, location, stamp, rules)
+                    listing = self._listed(prefix, stamp, rules)
+                seen.add(place, stamp, prefix)
+                _take_stamps(listing.files, found, seen, read)
                 found.left_out.extend(listing.left_out)
-                _take_stamps(listing.files, found)
             except (FileNotFoundError, NotADirectoryError):
                 # Removed or replaced since it was listed.
                 continue
             except OSError as error:
                 reason = f"unreadable: {error.strerror}"
                 found.left_out.append(LeftOut(printable_name(prefix[:-1]), reason, "file system", is_directory=True))
+                is_whole = False
                 continue
-            listings[prefix] = listing
+            self._keep(prefix, listing)
             stack.extend(listing.directories)
             if expect_many is not None and len(found.files) >= MANY_FILES:
                 expect_many(found.files)
                 expect_many = None
-        self._listings = listings
+        found.left_out.sort(key=lambda item: item.path)
+        if is_whole and self._keeps_listings:
+            self.stamps.arrange(seen.places, seen.stamps)
+            self._names = seen.names
+            self._last = Sweep(dict(found.files), list(found.left_out))
         return found
 
-    def _listed(self, prefix: str, location: str, stamp: _DirectoryStamp, rules: IgnoreRules) -> _Listing:
+    def _listed(self, prefix: str, stamp: Stamp, rules: IgnoreRules) -> _Listing:
         # The stamp is older than the listing: what comes in between makes the next pass list again.
         is_settled = self._keeps_listings and max(stamp[0], stamp[1]) < self._now_ns() - _RACY_LISTING_NS
         listing = _Listing(stamp if is_settled else None, [], [], [])
-        with os.scandir(location) as entries:
+        with os.scandir(f"{self._root}/{prefix}"[:-1]) as entries:
             for entry in entries:
                 is_directory = entry.is_dir(follow_symlinks=False)
                 # A directory and a file of the same name are decided apart, for one may become the other.
@@ -217,7 +305,7 @@ class Sweeper:
                 if path is None:
                     listing.left_out.append(self._out[name])
                 elif is_directory:
-                    listing.directories.append((name, entry.path))
+                    listing.directories.append(name)
                 else:
                     listing.files.append((entry.path, path))
         return listing
@@ -245,19 +333,35 @@ class Sweeper:
         return path
 
 
-def _take_stamps(files: list[tuple[str, str]], found: Sweep) -> None:
-    # The innermost loop of every answer: one stat and one tuple per file.
-    ask, stamps, new = os.lstat, found.files, tuple.__new__
+class _Seen(NamedTuple):
+    """What a walk looked at: places, their stamps, and what is there."""
+
+    places: list[str]
+    stamps: list[Stamp | None]
+    names: list[str]
+
+    def add(self, place: str, stamp: Stamp, name: str) -> None:
+        """Take one place more."""
+        self.places.append(place)
+        self.stamps.append(stamp)
+        self.names.append(name)
+
+
+def _is_directory(name: str) -> bool:
+    return not name or name.endswith("/")
+
+
+def _take_stamps(files: list[tuple[str, str]], found: Sweep, seen: _Seen, read: Mapping[str, Stamp | None]) -> None:
     for place, path in files:
         try:
-            status = ask(place)
+            stamp = read.get(place) or stamp_of(place)
         except FileNotFoundError:
             # Removed since it was listed; the others are still there.
             continue
-        kind = status.st_mode & _KIND_OF_FILE
+        seen.add(place, stamp, path)
+        kind = stamp[-1] & _KIND_OF_FILE
         if kind == _REGULAR:
-            # Naming the fields would take as long as the look-up.
-            stamps[path] = new(FileStamp, (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino))
+            found.files[path] = FileStamp(*stamp[:4])
         elif kind not in {_LINK, _DIRECTORY}:
             found.left_out.append(LeftOut(path, "not a regular file", "file system", is_directory=False))
 
