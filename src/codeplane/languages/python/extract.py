@@ -30,7 +30,7 @@ from codeplane.languages.python.dynamic import read_dynamic
 from codeplane.languages.python.exports import read_exports
 from codeplane.languages.python.nesting import is_indented_too_deeply
 from codeplane.languages.python.scoping import Bindings, settled_imports
-from codeplane.languages.python.syntax import PYTHON, QUERY
+from codeplane.languages.python.syntax import ERRORS, PYTHON, QUERY
 from codeplane.languages.python.tables import USE, NameRow, Tables
 from codeplane.languages.python.texts import SourceText
 from codeplane.languages.python.walking import walk
@@ -58,6 +58,8 @@ def extract(source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:
 
 def _read(source: bytes, root: Node, is_over: IsOver) -> FileFacts:
     captures = capture(QUERY, root, is_over)
+    if root.has_error:
+        captures |= capture(ERRORS, root, is_over)
     n_errors = len(captures.get("error", ()))
     if n_errors:
         captures = outside_errors(captures)

@@ -52,7 +52,8 @@ QUERY: Final = Query(
     (pattern_list (attribute object: (identifier) attribute: (identifier) @member))
     (tuple_pattern (attribute object: (identifier) attribute: (identifier) @member))
     (decorator) @decorator
-    (ERROR) @error
-    (MISSING) @error
     """,
 )
+
+# Apart, because a search for missing nodes looks at every node, a tenth of the time of the query above.
+ERRORS: Final = Query(PYTHON, "[(ERROR) (MISSING)] @error")
