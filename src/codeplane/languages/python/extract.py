@@ -88,11 +88,11 @@ def _read(source: bytes, root: Node, is_over: IsOver) -> FileFacts:
 def _references(rows: list[NameRow], bindings: Bindings) -> list[Reference]:
     """Return the references; rows come in the order of the source. The loop runs for every identifier."""
     references: list[Reference] = []
-    add = references.append
+    add, roles = references.append, _ROLES
     current, found, visible_from = -1, bindings.found[0], bindings.visible_from[0]
     for start, name, key, scope, action, receiver in rows:
         if key is None:
-            add((start, name, scope, _ROLES[action], receiver, NONE))
+            add((start, name, scope, roles[action], receiver, NONE))
             continue
         if scope != current:
             current, found, visible_from = scope, bindings.found[scope], bindings.visible_from[scope]
@@ -100,7 +100,7 @@ def _references(rows: list[NameRow], bindings: Bindings) -> list[Reference]:
             bind = bindings.find_outside(scope, key)
         else:
             bind = found[key] if key in found else bindings.find(scope, key)
-        add((start, name, scope, _ROLES[action], receiver, bind))
+        add((start, name, scope, roles[action], receiver, bind))
     return references
 
 
