@@ -135,6 +135,12 @@ def test_facts_inside_errors_are_left_out() -> None:
     assert all(one[1] != "broken" for one in facts.references)
 
 
+def test_a_name_that_the_grammar_misses_is_an_error_and_no_name() -> None:
+    facts = extract(b"for x in : pass\n")
+    assert facts.n_errors == 1
+    assert [one[1] for one in facts.references] == ["x"]
+
+
 def test_a_file_without_errors_has_none() -> None:
     assert extract(b"x = 1\n").n_errors == 0
 

@@ -97,6 +97,19 @@ def test_documentation_is_the_first_paragraph() -> None:
     assert definition('def f():\n    "a" + b\n', "f").documentation == ""
 
 
+@pytest.mark.parametrize(
+    ("literal", "text"),
+    [
+        ('"""Say "a" or ""b.\n\n    More.\n    """', 'Say "a" or ""b.'),
+        ("'''It's \\''' here.'''", "It's \\''' here."),
+        ('r"A \\" b."', 'A \\" b.'),
+        ("'One \\\\'", "One \\\\"),
+    ],
+)
+def test_documentation_may_hold_quotes(literal: str, text: str) -> None:
+    assert definition(f"def f():\n    {literal}\n", "f").documentation == text
+
+
 def test_a_definition_ends_before_a_trailing_comment() -> None:
     source = "def f():\n    if a:\n        b\n        # done\n    # and out\nx = 1\n"
     one = definition(source, "f")

@@ -30,7 +30,7 @@ from codeplane.languages.python.dynamic import read_dynamic
 from codeplane.languages.python.exports import read_exports
 from codeplane.languages.python.nesting import is_indented_too_deeply
 from codeplane.languages.python.scoping import Bindings, settled_imports
-from codeplane.languages.python.syntax import PYTHON, QUERY
+from codeplane.languages.python.syntax import ERRORS, PYTHON, QUERY
 from codeplane.languages.python.tables import USE, NameRow, Tables
 from codeplane.languages.python.texts import SourceText
 from codeplane.languages.python.walking import walk
@@ -58,6 +58,8 @@ def extract(source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:
 
 def _read(source: bytes, root: Node, is_over: IsOver) -> FileFacts:
     captures = capture(QUERY, root, is_over)
+    if root.has_error:
+        captures |= capture(ERRORS, root, is_over)
     n_errors = len(captures.get("error", ()))
     if n_errors:
         captures = outside_errors(captures)
@@ -86,11 +88,11 @@ def _read(source: bytes, root: Node, is_over: IsOver) -> FileFacts:
 def _references(rows: list[NameRow], bindings: Bindings) -> list[Reference]:
     """Return the references; rows come in the order of the source. The loop runs for every identifier."""
     references: list[Reference] = []
-    add = references.append
+    add, roles = references.append, _ROLES
     current, found, visible_from = -1, bindings.found[0], bindings.visible_from[0]
     for start, name, key, scope, action, receiver in rows:
         if key is None:
-            add((start, name, scope, _ROLES[action], receiver, NONE))
+            add((start, name, scope, roles[action], receiver, NONE))
             continue
         if scope != current:
             current, found, visible_from = scope, bindings.found[scope], bindings.visible_from[scope]
@@ -98,7 +100,7 @@ def _references(rows: list[NameRow], bindings: Bindings) -> list[Reference]:
             bind = bindings.find_outside(scope, key)
         else:
             bind = found[key] if key in found else bindings.find(scope, key)
-        add((start, name, scope, _ROLES[action], receiver, bind))
+        add((start, name, scope, roles[action], receiver, bind))
     return references
 
 

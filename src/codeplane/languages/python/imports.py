@@ -58,11 +58,12 @@ def read_import(node: Node, text: SourceText, scope: int, conditional: bool) -> 
         source, names = _read_source(module, text)
         items.append(ImportItem(None, names))
     items.extend(_read_name(child, text, scope, source, conditional) for child in node.children_by_field_name("name"))
-    items.extend(
-        ImportItem(_fact(child, scope, (source, "*", None), FROM, conditional), [])
-        for child in node.named_children
-        if child.type == "wildcard_import"
-    )
+    if "*" in text.bytewise[node.start_byte : node.end_byte]:
+        items.extend(
+            ImportItem(_fact(child, scope, (source, "*", None), FROM, conditional), [])
+            for child in node.named_children
+            if child.type == "wildcard_import"
+        )
     return items
 
 

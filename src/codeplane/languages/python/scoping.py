@@ -5,6 +5,7 @@ from codeplane.languages.python.tables import CLASS, FILE, TYPE_PARAMETERS, Plac
 
 _VARIABLE = (BindReason.LOCAL_ASSIGN, BindReason.PARAM)
 _CERTAIN = Certainty.CERTAIN
+_UNCERTAIN = Certainty.UNCERTAIN
 _UNKNOWN = BindTarget.UNKNOWN
 
 
@@ -31,19 +32,21 @@ class Bindings:
         first_of: dict[str, int] = {}
         visible_from: dict[str, int] = {}
         is_sequential = scope.kind in (FILE, CLASS)
-        add, new = self.binds.append, tuple.__new__
+        last_star_import = tables.last_star_import if number == 0 else -1
+        binds, new = self.binds, tuple.__new__
         for key, places in scope.places.items():
-            first_place = places[0][3] if len(places) == 1 else min(place.visible_from for place in places)
-            certainty = _CERTAIN if len(places) == 1 else _certainty(places, tables.imports)
-            if number == 0 and first_place < tables.last_star_import:
-                certainty = Certainty.UNCERTAIN
-            first_of[key] = len(self.binds)
+            certainty, first_place = _CERTAIN, places[0][3]
+            if len(places) > 1:
+                certainty, first_place = _certainty(places, tables.imports), min(place[3] for place in places)
+            if first_place < last_star_import:
+                certainty = _UNCERTAIN
+            first_of[key] = len(binds)
             if is_sequential:
                 visible_from[key] = first_place
             for kind, target, reason, _ in places:
                 bound = target if kind is not _UNKNOWN else NONE
                 # By the generated way it takes twice as long, which shows where it is done for every name.
-                add(new(LocalBind, (number, key, kind, bound, certainty, reason)))
+                binds.append(new(LocalBind, (number, key, kind, bound, certainty, reason)))
         for key in sorted(scope.deleted_names - scope.places.keys() - scope.nonlocal_names):
             first_of[key] = -1
             self.binds.append(
@@ -54,11 +57,10 @@ class Bindings:
 
     def find(self, scope: int, key: str) -> int:
         """Return the bind that a name in a scope means, remembering the answer."""
-        found = self.found[scope]
-        if key not in found:
-            home = self.home_of(scope, key)
-            found[key] = self.first_of[home][key] if home != NONE else NONE
-        return found[key]
+        home = self.home_of(scope, key)
+        bind = self.first_of[home][key] if home != NONE else NONE
+        self.found[scope][key] = bind
+        return bind
 
     def find_outside(self, scope: int, key: str) -> int:
         """Return the bind of a name that a class body reads before binding it; the module's own reads find nothing."""
@@ -66,16 +68,18 @@ class Bindings:
 
     def home_of(self, scope: int, key: str) -> int:
         """Return the number of the scope in which a name is bound, NONE when there is none."""
+        scopes, first_of = self._scopes, self.first_of
         current = scope
         is_visible = True
         while current != NONE:
-            row = self._scopes[current]
-            if is_visible or row.kind != CLASS:
+            row = scopes[current]
+            kind = row.kind
+            if is_visible or kind != CLASS:
                 if key in row.global_names:
-                    return 0 if key in self.first_of[0] else NONE
-                if key in self.first_of[current]:
+                    return 0 if key in first_of[0] else NONE
+                if key in first_of[current]:
                     return current
-            is_visible = row.kind == TYPE_PARAMETERS and is_visible
+            is_visible = is_visible and kind == TYPE_PARAMETERS
             current = row.parent
         return NONE
 

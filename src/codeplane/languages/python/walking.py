@@ -57,6 +57,12 @@ _AFTER_SPACED_DOT: Final = 8
 _DELETE: Final = 9
 _TYPE_PARAMETER: Final = 10
 
+# Written out where they are asked for, they would be put together each time.
+_BEHIND_DOT: Final = (_MEMBER, _AFTER_SPACED_DOT)
+_BINDING: Final = (_BIND, _WALRUS)
+# Scopes in which a name is visible only behind its binding.
+_IN_ORDER: Final = (FILE, CLASS)
+
 _MARKS_BY_CAPTURE: Final = (
     ("bind", _BIND),
     ("walrus", _WALRUS),
@@ -92,8 +98,11 @@ _START: Final = itemgetter(0)
 _DEF: Final = BindTarget.DEF
 _LOCAL_ASSIGN: Final = BindReason.LOCAL_ASSIGN
 _PARAM: Final = BindReason.PARAM
+_VARIABLE_REASONS: Final = (_LOCAL_ASSIGN, _PARAM)
 _VARIABLE: Final = DefinitionKind.VARIABLE
 _CONSTANT: Final = DefinitionKind.CONSTANT
+# A named tuple made by its generated way takes twice as long.
+_NEW: Final = tuple.__new__
 _NEVER: Final = 1 << 62
 _WHITE: Final = " \t\f\r\n\\"
 
@@ -190,7 +199,12 @@ class _Walker:
             if not is_ascii and not name.isascii():
                 name = self.text.cut(start, end)
             if start in marks:
-                self.take_marked(marks[start], start, end, name)
+                mark = marks[start]
+                # These two need so little that a call would be most of it.
+                if mark == _KEYWORD:
+                    add((start, name, None, scope, USE, KEYWORD))
+                elif mark != _SKIP:
+                    self.take_marked(mark, start, end, name)
             elif bytewise[start - 1] == ".":
                 receiver = self.chain if self.chain_end == start - 1 else self.receiver_at(start)
                 add((start, name, None, scope, USE, receiver))
@@ -201,7 +215,7 @@ class _Walker:
             else:
                 self.chain = start
                 self.chain_end = end
-                is_plain = name[:2] != "__" and (is_ascii or name.isascii())
+                is_plain = bytewise[start] != "_" and (is_ascii or name.isascii())
                 key = name if is_plain else scoping_key(name, self.row.class_name)
                 add((start, name, key, scope, USE, NO_RECEIVER))
                 if name in _WATCHED_NAMES:
@@ -209,17 +223,12 @@ class _Walker:
 
     def take_marked(self, mark: int, start: int, end: int, name: str) -> None:
         """Write the row of an identifier about which the query or an event said more."""
-        if mark == _SKIP:
-            return
-        if mark == _KEYWORD:
-            self.tables.names.append((start, name, None, self.scope, USE, KEYWORD))
-            return
-        if mark in (_MEMBER, _AFTER_SPACED_DOT):
+        if mark in _BEHIND_DOT:
             self.take_member(mark, start, end, name)
             return
         self.chain, self.chain_end = start, end
         action, scope = USE, self.scope
-        if mark in (_BIND, _WALRUS):
+        if mark in _BINDING:
             is_new = not (name == "_" and self.is_splat_wildcard(start)) and self.bind_variable(start, name, mark)
             action = DEFINES if is_new else REBINDS
         elif mark == _PARAMETER:
@@ -285,13 +294,15 @@ class _Walker:
             event = self.events[-1].start_byte if self.events else _NEVER
             begin = self.pending[-1][0] if self.pending else _NEVER
             end = self.opened[-1][0]
-            self.next_event = min(event, begin, end)
-            if self.next_event > position:
+            nearest = event if event < begin else begin  # noqa: FURB136 - calling the builtin takes longer
+            nearest = nearest if nearest < end else end  # noqa: FURB136 - calling the builtin takes longer
+            if nearest > position:
+                self.next_event = nearest
                 break
-            if end == self.next_event:
+            if end == nearest:
                 self.opened.pop()
                 self.enter_region(self.opened[-1][1])
-            elif begin == self.next_event:
+            elif begin == nearest:
                 _, region_end, scope = self.pending.pop()
                 self.opened.append((region_end, scope))
                 self.enter_region(scope)
@@ -478,17 +489,18 @@ class _Walker:
             return False
         places = row.places.setdefault(key, [])
         for place in places:
-            if place[2] in (_LOCAL_ASSIGN, _PARAM):
+            if place[2] in _VARIABLE_REASONS:
                 self.tables.rebound.add(place.target)
                 return False
-        is_constant = row.kind in (FILE, CLASS) and name.isupper()
+        is_in_order = row.kind in _IN_ORDER
+        is_constant = is_in_order and name.isupper()
         kind = _CONSTANT if is_constant else _VARIABLE
         path = f"{row.path}.{name}" if row.path else name
         end = self.end_of(start, name)
         type_ref = annotated_type(self.text.bytewise, end) if row.kind == CLASS and self.is_assigned(start) else NONE
         self.tables.definitions.append(plain_definition(kind, name, path, start, end, home, type_ref=type_ref))
-        visible_from = self.end_of_assignment(start) if row.kind in (FILE, CLASS) and home == self.scope else start
-        places.append(Place(_DEF, len(self.tables.definitions) - 1, _LOCAL_ASSIGN, visible_from))
+        visible_from = self.end_of_assignment(start) if is_in_order and home == self.scope else start
+        places.append(_NEW(Place, (_DEF, len(self.tables.definitions) - 1, _LOCAL_ASSIGN, visible_from)))
         return True
 
     def is_assigned(self, start: int) -> bool:
@@ -517,7 +529,7 @@ class _Walker:
         self.tables.definitions.append(
             plain_definition(DefinitionKind.PARAMETER, name, path, start, end, scope, instance_of, type_ref)
         )
-        place = Place(_DEF, len(self.tables.definitions) - 1, _PARAM, start)
+        place = _NEW(Place, (_DEF, len(self.tables.definitions) - 1, _PARAM, start))
         row.places.setdefault(scoping_key(name, row.class_name), []).append(place)
         return scope
 
@@ -682,4 +694,6 @@ def _start_of(node: Node) -> int:
 
 
 def _is_property(decorators: tuple[str, ...]) -> bool:
-    return any(text.partition("(")[0].rpartition(".")[2] in _PROPERTY_DECORATORS for text in decorators)
+    return bool(decorators) and any(
+        text.partition("(")[0].rpartition(".")[2] in _PROPERTY_DECORATORS for text in decorators
+    )
