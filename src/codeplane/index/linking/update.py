@@ -10,6 +10,8 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import compress
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from codeplane.index.facts.outline import Outline
@@ -21,6 +23,10 @@ from codeplane.languages.linking import LinkingRules, UnitView
 
 _KEPT_OUTLINES: Final = 200
 _DEFINITION: Final = int(Tag.DEFINITION)
+_MEMBER: Final = int(Step.MEMBER)
+_PROVEN: Final = int(Tier.PROVEN)
+_STRONG: Final = int(Tier.STRONG)
+_MODULES_ASKED: Final = attrgetter("asked")
 
 
 class FileToLink(NamedTuple):
@@ -154,12 +160,12 @@ class _LinkWriter:
         if targets:
             self._resolutions.append((file_id, encode_resolution(targets, numbers)))
         uses: dict[tuple[int, int], int] = defaultdict(int)
-        for number, n_uses in zip(numbers, outline.expression_uses, strict=True):
-            if number and n_uses:
+        for number, n_uses in compress(zip(numbers, outline.expression_uses, strict=True), numbers):
+            if n_uses:
                 target = targets[number - 1]
                 uses[target.file_id, target.number] += n_uses
         self._links.extend((*key, file_id, n_uses) for key, n_uses in uses.items())
-        asked: set[str] = set().union(*{meaning.asked for meaning in meanings})
+        asked: set[str] = set().union(*set(map(_MODULES_ASKED, meanings)))
         self._asked.extend((module, file_id) for module in asked)
         sources = {row[1] for row in outline.import_rows}
         for source in sources:
@@ -194,7 +200,7 @@ def _targets(file_id: int, meanings: list[Meaning]) -> tuple[list[Target], "arra
     numbers = array("I")
     add = numbers.append
     for value, chain, _, _ in meanings:
-        if value is None or value[0] != _DEFINITION or not chain:
+        if not chain or value is None or value[0] != _DEFINITION:
             add(0)
             continue
         key = (value, chain)
@@ -212,5 +218,5 @@ def _place_of_import(row: tuple[int, str, str | None, str]) -> tuple[int, str]:
 
 def _tier(file_id: int, chain: Chain, target_file: int) -> int:
     """Return PROVEN for a member of a class of the same file, STRONG for everything that took another step."""
-    is_here = target_file == file_id and all(step[1] == file_id and step[0] == Step.MEMBER for step in chain)
-    return Tier.PROVEN if is_here else Tier.STRONG
+    is_here = target_file == file_id and all(step[1] == file_id and step[0] == _MEMBER for step in chain)
+    return _PROVEN if is_here else _STRONG
