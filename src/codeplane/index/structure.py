@@ -256,8 +256,7 @@ class StructureUpdate:
                 continue
             family, root = roots.get(one.unit_id or 0, (one.dialect, ""))
             home = f"{family}:{root}:{qualifier(one.modules, path)}:"
-            found = named_definitions(home, self._outlines.outline(one.facts_id))
-            rows.extend((one.file_id, *row) for row in found)
+            rows += named_definitions(one.file_id, home, self._outlines.outline(one.facts_id))
         return rows
 
     def _write_definitions(

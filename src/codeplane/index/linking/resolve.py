@@ -152,11 +152,15 @@ class Resolver:
         return known
 
     def meanings(self, file_id: int) -> list[Meaning]:
-        """Return the meaning of every expression of a file; operands come before what is made of them."""
+        """Return the meaning of every expression of a file; operands come before what is made of them.
+
+        A definition of the file itself need not be among them: it is nothing to link.
+        """
         outline = self._outline(file_id)
         found: list[Meaning] = []
         add = found.append
-        usages = outline.usages
+        usages, kinds, members = outline.usages, outline.kinds, outline.members
+        instances = outline.definition_rows.column(INSTANCE_OF)
         # The classes of this file that expressions hold an instance of: `self` in most members.
         held: dict[int, int] = {}
         for number, (op, operand, name) in enumerate(outline.expressions):
@@ -177,13 +181,14 @@ class Resolver:
                 asked = member.asked if member.asked >= asked else asked | member.asked
                 add(Meaning(member.value, chain + member.chain, asked))
             elif op == _OP_DEFINITION:
-                if not self._has_members(outline, operand):
+                is_value = kinds[operand] in _HOLDS_VALUE and operand not in members
+                if is_value and instances[operand] != NONE:
+                    held[number] = instances[operand]
                     add(_NOTHING)
-                    continue
-                instance_of = self._own_class_held(outline, operand)
-                if instance_of != NONE:
-                    held[number] = instance_of
-                add(Meaning((_TAG_DEFINITION, file_id, operand), (), _NONE_ASKED))
+                elif self._has_members(outline, operand):
+                    add(Meaning((_TAG_DEFINITION, file_id, operand), (), _NONE_ASKED))
+                else:
+                    add(_NOTHING)
             else:
                 add(self._first(file_id, outline, number))
         if not self._unit.rules.exports_are_explicit:
@@ -199,13 +204,6 @@ class Resolver:
         if kind == _FUNCTION:
             return bool(outline.owned) and rows.column(PATH)[number] in outline.owned
         return bool(rows.column(INSTANCE_OF)[number] != NONE)
-
-    @staticmethod
-    def _own_class_held(outline: Outline, number: int) -> int:
-        """Return the class of the same file that a variable without members of its own holds an instance of."""
-        if outline.kinds[number] not in _HOLDS_VALUE or number in outline.members:
-            return NONE
-        return int(outline.definition_rows.column(INSTANCE_OF)[number])
 
     def located(self, path: str, source: str) -> str | None:
         """Return the module that an import means by its source text."""
