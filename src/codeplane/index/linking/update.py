@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.outline_storage import decode_outline
+from codeplane.index.index_store import insert_rows
 from codeplane.index.linking.resolve import Meaning, Resolver, Tag
 from codeplane.index.linking.stored_links import Chain, Step, Target, Tier, encode_resolution
 from codeplane.index.linking.unit import LinkUnit
@@ -174,13 +175,13 @@ class _LinkWriter:
 
     def write(self) -> None:
         """Replace the rows of the files that were added."""
-        run = self._connection.executemany
-        forget_links(self._connection, self._file_ids)
-        run("INSERT INTO resolutions VALUES (?, ?)", self._resolutions)
-        run("INSERT INTO links VALUES (?, ?, ?, ?)", sorted(self._links))
-        run("INSERT INTO asked VALUES (?, ?)", sorted(self._asked))
+        connection = self._connection
+        forget_links(connection, self._file_ids)
+        insert_rows(connection, "INSERT INTO resolutions", self._resolutions)
+        insert_rows(connection, "INSERT INTO links", sorted(self._links))
+        insert_rows(connection, "INSERT INTO asked", sorted(self._asked))
         located = sorted(self._located, key=_place_of_import)
-        run("INSERT INTO located VALUES (?, ?, ?, ?)", located)
+        insert_rows(connection, "INSERT INTO located", located)
 
 
 def forget_links(connection: sqlite3.Connection, file_ids: Iterable[tuple[int]]) -> None:
