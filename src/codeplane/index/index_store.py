@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -48,6 +49,8 @@ FACTS_FORMAT = f"{VERSION}/{FORMAT}/{marshal.version}"
 
 # Filling an index row by row takes longer than making it anew, from so many rows on.
 _MANY_ROWS: Final = 10_000
+# So many rows go into a table with one statement; row by row it takes twice as long.
+_ROWS_AT_ONCE: Final = 32
 
 INDEX_SCHEMA = Schema(
     "index",
@@ -354,6 +357,21 @@ def write_meta(connection: sqlite3.Connection, values: Mapping[str, str]) -> Non
     )
 
 
+def insert_rows(
+    connection: sqlite3.Connection, into: str, rows: Sequence[tuple[object, ...]], on_conflict: str = ""
+) -> None:
+    """Insert rows; `into` is the statement before their values and `on_conflict` what stands after them."""
+    if not rows:
+        return
+    one = f"({', '.join('?' * len(rows[0]))})"
+    n_together = len(rows) - len(rows) % _ROWS_AT_ONCE
+    if n_together:
+        firsts = range(0, n_together, _ROWS_AT_ONCE)
+        together = (tuple(chain.from_iterable(rows[first : first + _ROWS_AT_ONCE])) for first in firsts)
+        connection.executemany(f"{into} VALUES {', '.join([one] * _ROWS_AT_ONCE)} {on_conflict}", together)
+    connection.executemany(f"{into} VALUES {one} {on_conflict}", rows[n_together:])
+
+
 @contextmanager
 def filling_definitions(connection: sqlite3.Connection, n_rows: int) -> Iterator[None]:
     """Insert rows into `definitions`; where there were none, its indexes are made at the end."""
@@ -371,15 +389,11 @@ def filling_definitions(connection: sqlite3.Connection, n_rows: int) -> Iterator
         connection.execute(statement)
 
 
-def write_files(connection: sqlite3.Connection, rows: Iterable[tuple[object, ...]]) -> None:
+def write_files(connection: sqlite3.Connection, rows: Sequence[tuple[object, ...]]) -> None:
     """Insert or replace files; a row has the columns of `_FILE_COLUMNS`."""
     names = _FILE_COLUMNS.split(", ")
     updates = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
-    connection.executemany(
-        f"INSERT INTO files ({_FILE_COLUMNS}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - our own names
-        f" ON CONFLICT (path) DO UPDATE SET {updates}",
-        rows,
-    )
+    insert_rows(connection, f"INSERT INTO files ({_FILE_COLUMNS})", rows, f"ON CONFLICT (path) DO UPDATE SET {updates}")
 
 
 def stored_state(connection: sqlite3.Connection) -> StoredState:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from codeplane.index.contexts.probe import ParseQuality
 from codeplane.index.facts.encoded import named_definitions
-from codeplane.index.index_store import KEPT_SNAPSHOTS, IndexedFile, filling_definitions, write_meta
+from codeplane.index.index_store import KEPT_SNAPSHOTS, IndexedFile, filling_definitions, insert_rows, write_meta
 from codeplane.index.linking.update import FamilyLinks, FileToLink, LinkChanges, OutlineCache
 from codeplane.index.symbol_names import qualifier
 from codeplane.index.units import assign_units, is_marker, unit_roots
@@ -180,7 +180,7 @@ class StructureUpdate:
             sources = {row[1] for row in self._outlines.outline(one.facts_id).import_rows}
             rows.extend((one.file_id, source, None, source) for source in sources)
         self._connection.executemany("DELETE FROM located WHERE file_id = ?", file_ids)
-        self._connection.executemany("INSERT INTO located VALUES (?, ?, ?, ?)", rows)
+        insert_rows(self._connection, "INSERT INTO located", rows)
 
     def _may_move_units(self, changed: Iterable[str]) -> bool:
         row = self._connection.execute("SELECT value FROM meta WHERE key = 'probed'").fetchone()
@@ -256,8 +256,7 @@ class StructureUpdate:
                 continue
             family, root = roots.get(one.unit_id or 0, (one.dialect, ""))
             home = f"{family}:{root}:{qualifier(one.modules, path)}:"
-            found = named_definitions(home, self._outlines.outline(one.facts_id))
-            rows.extend((one.file_id, *row) for row in found)
+            rows += named_definitions(one.file_id, home, self._outlines.outline(one.facts_id))
         return rows
 
     def _write_definitions(
@@ -274,7 +273,7 @@ class StructureUpdate:
         gone = self._identities(file_ids)
         self._connection.executemany("DELETE FROM definitions WHERE file_id = ?", file_ids)
         with filling_definitions(self._connection, len(rows)):
-            self._connection.executemany("INSERT INTO definitions VALUES (?, ?, ?, ?, ?, ?)", rows)
+            insert_rows(self._connection, "INSERT INTO definitions", rows)
         if gone:
             self._record_successors(gone, rows, epoch)
 
@@ -375,7 +374,7 @@ class StructureUpdate:
     def _take_snapshot(self, files: Mapping[str, _File], changes: FileChanges, epoch: int) -> None:
         """Remember which facts the files of this epoch had; those of the oldest epochs go."""
         rows = [(epoch, path, files[path].facts_id if path in files else None) for path in sorted(changes.all)]
-        self._connection.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", rows)
+        insert_rows(self._connection, "INSERT OR REPLACE INTO snapshots", rows)
         self._connection.execute("DELETE FROM snapshots WHERE epoch <= ?", (epoch - KEPT_SNAPSHOTS,))
 
 

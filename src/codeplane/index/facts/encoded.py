@@ -53,8 +53,8 @@ def encoded(facts: FileFacts, source: bytes) -> EncodedFacts:
     )
 
 
-def named_definitions(home: str, outline: Outline) -> list[tuple[int, bytes, int, str, str]]:
-    """Return number, identity, kind, name and folded name of each definition that others can name.
+def named_definitions(file_id: int, home: str, outline: Outline) -> list[tuple[int, int, bytes, int, str, str]]:
+    """Return file, number, identity, kind, name and folded name of each definition that others can name.
 
     `home` is what stands before the identities of a file: the context it belongs to and its module.
     """
@@ -63,6 +63,7 @@ def named_definitions(home: str, outline: Outline) -> list[tuple[int, bytes, int
     rows = zip(range(outline.n_visible), outline.kinds, column(NAME), column(PATH), column(SIGNATURE), strict=False)
     return [
         (
+            file_id,
             number,
             definition_uid(home, f"{kind}:{path}:{signature_hash(signature)}:{siblings(number, 0)}"),
             kind,

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import add, sub
 from typing import Any, Final
 
@@ -124,7 +124,7 @@ def _decoded(stored: Any) -> Outline:
             parts = [_values(columns[number], size) for columns, size in groups]
             if number == START:
                 parts = [list(accumulate(one)) for one in parts]
-            values = parts[0] if len(parts) == 1 else [value for one in parts for value in one]
+            values = parts[0] if len(parts) == 1 else list(chain.from_iterable(parts))
             if number in _FROM_START:
                 return _Joined(add, values, rows.column(START))
             return _Joined(_with_name, values, rows.column(NAME)) if number == PATH else values

@@ -53,8 +53,6 @@ _LOADS_WHOLE: Final = frozenset({"js_require"})
 _STATIC_STAR: Final = "java_import_static"
 _UNDER_CONDITION: Final = "cfg"
 _CERTAIN: Final = int(Certainty.CERTAIN)
-_MEMBER: Final = int(Op.MEMBER)
-_DEFINITION: Final = int(Op.DEFINITION)
 _DEF: Final = int(BindTarget.DEF)
 _IMPORT: Final = int(BindTarget.IMPORT)
 
@@ -66,6 +64,24 @@ class Tag(IntEnum):
     INSTANCE = 1
     MODULE = 2
 
+
+# As plain numbers: a member of an enumeration takes many times as long to name, compare and write.
+_TAG_DEFINITION: Final = int(Tag.DEFINITION)
+_TAG_INSTANCE: Final = int(Tag.INSTANCE)
+_TAG_MODULE: Final = int(Tag.MODULE)
+_STEP_IMPORT: Final = int(Step.IMPORT)
+_STEP_STAR: Final = int(Step.STAR)
+_STEP_EXPORT: Final = int(Step.EXPORT)
+_STEP_MODULE: Final = int(Step.MODULE)
+_STEP_MEMBER: Final = int(Step.MEMBER)
+_STEP_BASE: Final = int(Step.BASE)
+_STEP_TYPE: Final = int(Step.TYPE)
+_OP_DEFINITION: Final = int(Op.DEFINITION)
+_OP_IMPORT: Final = int(Op.IMPORT)
+_OP_FREE: Final = int(Op.FREE)
+_OP_MEMBER: Final = int(Op.MEMBER)
+_OP_SUPER: Final = int(Op.SUPER)
+_OP_OWN: Final = int(Op.OWN)
 
 # What a name means: tag, file, definition; for a module its name stands in the place of the file.
 Value = tuple[int, int | str, int]
@@ -93,7 +109,8 @@ class Order(NamedTuple):
 # What is asked: a name of a module, or the order of a type by file and definition.
 Question = tuple[str, str] | tuple[int, int]
 
-_NOTHING: Final = Meaning(None, (), frozenset())
+_NONE_ASKED: Final[frozenset[str]] = frozenset()
+_NOTHING: Final = Meaning(None, (), _NONE_ASKED)
 _NEVER: Final = 1 << 30
 
 
@@ -135,13 +152,22 @@ class Resolver:
         return known
 
     def meanings(self, file_id: int) -> list[Meaning]:
-        """Return the meaning of every expression of a file; operands come before what is made of them."""
+        """Return the meaning of every expression of a file; operands come before what is made of them.
+
+        A definition of the file itself need not be among them: it is nothing to link.
+        """
         outline = self._outline(file_id)
         found: list[Meaning] = []
         add = found.append
-        usages = outline.usages
+        usages, kinds, members = outline.usages, outline.kinds, outline.members
+        instances = outline.definition_rows.column(INSTANCE_OF)
+        # The classes of this file that expressions hold an instance of: `self` in most members.
+        held: dict[int, int] = {}
         for number, (op, operand, name) in enumerate(outline.expressions):
-            if op == _MEMBER:
+            if op == _OP_MEMBER:
+                if operand in held:
+                    add(self._class_member(file_id, held[operand], name, usages.get(number), of_class=False))
+                    continue
                 holder = found[operand]
                 value, chain, asked, _ = holder
                 if value is None:
@@ -154,8 +180,15 @@ class Resolver:
                     continue
                 asked = member.asked if member.asked >= asked else asked | member.asked
                 add(Meaning(member.value, chain + member.chain, asked))
-            elif op == _DEFINITION and not self._has_members(outline, operand):
-                add(_NOTHING)
+            elif op == _OP_DEFINITION:
+                is_value = kinds[operand] in _HOLDS_VALUE and operand not in members
+                if is_value and instances[operand] != NONE:
+                    held[number] = instances[operand]
+                    add(_NOTHING)
+                elif self._has_members(outline, operand):
+                    add(Meaning((_TAG_DEFINITION, file_id, operand), (), _NONE_ASKED))
+                else:
+                    add(_NOTHING)
             else:
                 add(self._first(file_id, outline, number))
         if not self._unit.rules.exports_are_explicit:
@@ -242,7 +275,7 @@ class Resolver:
 
     def _look_into(self, module: str, name: str) -> Meaning:
         found: Meaning | None = None
-        asked: frozenset[str] = frozenset()
+        asked = _NONE_ASKED
         for file_id in self._unit.files_of(module):
             meaning, is_bound = self._name_in_file(file_id, name)
             asked |= meaning.asked
@@ -255,7 +288,7 @@ class Resolver:
             return Meaning(found.value, found.chain, asked, is_bound=True)
         submodule = self._unit.linker.submodule(module, name)
         if submodule is not None:
-            return Meaning((Tag.MODULE, submodule, NONE), (), asked | {submodule})
+            return Meaning((_TAG_MODULE, submodule, NONE), (), asked | {submodule})
         return Meaning(None, (), asked)
 
     def _name_in_file(self, file_id: int, name: str) -> tuple[Meaning, bool]:
@@ -307,14 +340,14 @@ class Resolver:
             meaning = self._target(file_id, kind, target) if certainty == _CERTAIN else _NOTHING
             if found is not None and found.value != meaning.value:
                 return _NOTHING, True
-            found = Meaning(meaning.value, ((Step.EXPORT, file_id, number), *meaning.chain), meaning.asked)
+            found = Meaning(meaning.value, ((_STEP_EXPORT, file_id, number), *meaning.chain), meaning.asked)
         if found is not None:
             return found, True
         return self._from_stars(file_id, outline, name) if name != "default" else (_NOTHING, False)
 
     def _target(self, file_id: int, kind: int, target: int) -> Meaning:
         if kind == _DEF:
-            return Meaning((Tag.DEFINITION, file_id, target), (), frozenset())
+            return Meaning((_TAG_DEFINITION, file_id, target), (), _NONE_ASKED)
         return self._import(file_id, target) if kind == _IMPORT else _NOTHING
 
     def _from_last_star(self, file_id: int, outline: Outline, name: str) -> tuple[Meaning, bool]:
@@ -322,7 +355,7 @@ class Resolver:
 
         One that leads out of the repository after it could hide it, so then nothing is known.
         """
-        asked: frozenset[str] = frozenset()
+        asked = _NONE_ASKED
         path = self._unit.files[file_id].path
         for number in reversed(outline.stars):
             row = outline.import_rows[number]
@@ -334,7 +367,7 @@ class Resolver:
             meaning, is_offered = self._offered_to_stars(module, name)
             asked |= meaning.asked
             if is_offered:
-                return Meaning(meaning.value, ((Step.STAR, file_id, number), *meaning.chain), asked), True
+                return Meaning(meaning.value, ((_STEP_STAR, file_id, number), *meaning.chain), asked), True
         return Meaning(None, (), asked), False
 
     def _from_stars(
@@ -347,7 +380,7 @@ class Resolver:
         """
         if self._unit.rules.last_star_wins:
             return self._from_last_star(file_id, outline, name)
-        asked: frozenset[str] = frozenset()
+        asked = _NONE_ASKED
         found: Meaning | None = None
         is_alternative = is_other_missing = False
         for number in outline.stars:
@@ -364,7 +397,7 @@ class Resolver:
                 continue
             if found is not None and found.value != offered.value:
                 return Meaning(None, (), asked), True
-            found = Meaning(offered.value, ((Step.STAR, file_id, number), *offered.chain), asked)
+            found = Meaning(offered.value, ((_STEP_STAR, file_id, number), *offered.chain), asked)
             is_alternative |= bool(row[_IS_CONDITIONAL]) or _is_call(usage)
         if found is None:
             return Meaning(None, (), asked), False
@@ -393,7 +426,7 @@ class Resolver:
 
     def _is_brought(self, row: tuple[Any, ...], holder: Value, member: Value) -> bool:
         """Say whether an import of everything of a type brings a member: its types, its variants or what is static."""
-        if row[_IMPORT_KIND] == _STATIC_STAR or member[0] != Tag.DEFINITION:
+        if row[_IMPORT_KIND] == _STATIC_STAR or member[0] != _TAG_DEFINITION:
             return True
         kind = self._kind(int(member[1]), member[2])
         holder_kind = self._kind(int(holder[1]), holder[2])
@@ -418,14 +451,14 @@ class Resolver:
         row = self._outline(file_id).import_rows[number]
         source, imported_name, alias = row[1], row[2], row[3]
         path = self._unit.files[file_id].path
-        step = (Step.IMPORT, file_id, number)
+        step = (_STEP_IMPORT, file_id, number)
         if imported_name is None:
             if self._unit.rules.binds_first_part and alias is None:
                 source = source.split(self._unit.rules.separator)[0]
             module = self.located(path, source)
             if module is None:
                 return _NOTHING
-            return Meaning((Tag.MODULE, module, NONE), (step,), frozenset((module,)))
+            return Meaning((_TAG_MODULE, module, NONE), (step,), frozenset((module,)))
         meaning = self._name_from(path, source, imported_name, usage)
         return Meaning(meaning.value, (step, *meaning.chain), meaning.asked)
 
@@ -447,7 +480,7 @@ class Resolver:
     def _expression(self, file_id: int, outline: Outline, number: int) -> Meaning:
         """Return the meaning of an expression; a chain of members is followed from its first name on."""
         names = []
-        while outline.expression(number)[0] == Op.MEMBER:
+        while outline.expression(number)[0] == _OP_MEMBER:
             usage = outline.usages.get(number)
             _, number, name = outline.expression(number)
             names.append((name, usage))
@@ -461,24 +494,24 @@ class Resolver:
 
     def _first(self, file_id: int, outline: Outline, number: int) -> Meaning:
         op, operand, name = outline.expression(number)
-        if op == Op.DEFINITION:
-            return Meaning((Tag.DEFINITION, file_id, operand), (), frozenset())
+        if op == _OP_DEFINITION:
+            return Meaning((_TAG_DEFINITION, file_id, operand), (), _NONE_ASKED)
         usage = outline.usages.get(number)
-        if op == Op.IMPORT:
+        if op == _OP_IMPORT:
             return self._import(file_id, operand, usage)
-        if op == Op.FREE:
+        if op == _OP_FREE:
             return self._free_name(file_id, outline, number)
-        if op == Op.OWN:
+        if op == _OP_OWN:
             meaning = self._name_in_file(file_id, name)[0]
-            return Meaning(meaning.value, ((Step.MODULE, file_id, NONE), *meaning.chain), meaning.asked)
-        return self._class_member(file_id, operand, name, usage, skip_own=op == Op.SUPER)
+            return Meaning(meaning.value, ((_STEP_MODULE, file_id, NONE), *meaning.chain), meaning.asked)
+        return self._class_member(file_id, operand, name, usage, skip_own=op == _OP_SUPER)
 
     def _free_name(self, file_id: int, outline: Outline, number: int) -> Meaning:
         """Return what a name means that nothing in its file binds."""
         _, class_around, name = outline.expression(number)
         usage = outline.usages.get(number)
         rules = self._unit.rules
-        asked: frozenset[str] = frozenset()
+        asked = _NONE_ASKED
         if class_around != NONE and rules.class_scope_is_visible:
             meaning = self._class_member(file_id, class_around, name, usage)
             asked |= meaning.asked
@@ -502,7 +535,7 @@ class Resolver:
 
     def _implicit(self, file_id: int, modules: Iterable[str], name: str, usage: int | None) -> Meaning:
         """Return what a name means in the first of some modules that has it."""
-        asked: frozenset[str] = frozenset()
+        asked = _NONE_ASKED
         if _is_call(usage):
             # Modules have no methods, where methods are apart.
             return Meaning(None, (), asked)
@@ -510,7 +543,7 @@ class Resolver:
             meaning = self.lookup(module, name)
             asked |= meaning.asked
             if meaning.value is not None:
-                return Meaning(meaning.value, ((Step.MODULE, file_id, NONE), *meaning.chain), asked)
+                return Meaning(meaning.value, ((_STEP_MODULE, file_id, NONE), *meaning.chain), asked)
         return Meaning(None, (), asked)
 
     def _may_inherit(self, file_id: int, class_around: int) -> bool:
@@ -520,10 +553,10 @@ class Resolver:
 
     def _as_definition(self, meaning: Meaning) -> Meaning:
         """Return what a module as a whole is set to instead of the module, where it was loaded as a whole."""
-        if meaning.value is None or meaning.value[0] != Tag.MODULE or not meaning.chain:
+        if meaning.value is None or meaning.value[0] != _TAG_MODULE or not meaning.chain:
             return meaning
         step, file_id, number = meaning.chain[-1]
-        if step != Step.IMPORT or self._outline(file_id).import_rows[number][_IMPORT_KIND] not in _LOADS_WHOLE:
+        if step != _STEP_IMPORT or self._outline(file_id).import_rows[number][_IMPORT_KIND] not in _LOADS_WHOLE:
             return meaning
         default = self._whole(str(meaning.value[1]))
         if default.value is None:
@@ -533,17 +566,17 @@ class Resolver:
     def _member(self, holder: Value, name: str, usage: int | None = None) -> Meaning:
         """Return a member of a module, a type or a value of a known type."""
         tag, place, number = holder
-        if tag == Tag.MODULE:
+        if tag == _TAG_MODULE:
             meaning = self.lookup(str(place), name)
             return meaning if meaning.value is not None else self._member_of_default(str(place), name, meaning)
         file_id = int(place)
         outline = self._outline(file_id)
         kind = outline.kinds[number]
         # What is called through the name of a trait is done by one of its implementations.
-        is_of_trait = kind == _TRAIT and tag == Tag.DEFINITION
+        is_of_trait = kind == _TRAIT and tag == _TAG_DEFINITION
         is_function = kind == _FUNCTION and self._unit.rules.statics_are_apart
-        if not is_of_trait and (tag == Tag.INSTANCE or is_function or self._is_type(kind)):
-            return self._class_member(file_id, number, name, usage, of_class=tag != Tag.INSTANCE)
+        if not is_of_trait and (tag == _TAG_INSTANCE or is_function or self._is_type(kind)):
+            return self._class_member(file_id, number, name, usage, of_class=tag != _TAG_INSTANCE)
         if kind not in _HOLDS_VALUE:
             return _NOTHING
         if number in outline.members:
@@ -564,7 +597,7 @@ class Resolver:
         """Return the type that a variable is declared to hold, or that a function returns."""
         instance_of = outline.definition_rows.column(INSTANCE_OF)[number]
         if instance_of != NONE:
-            return Meaning((Tag.INSTANCE, file_id, instance_of), (), frozenset())
+            return Meaning((_TAG_INSTANCE, file_id, instance_of), (), _NONE_ASKED)
         key = (file_id, number)
         known = self._types.get(key)
         if known is not None:
@@ -584,13 +617,13 @@ class Resolver:
         if expression == NONE:
             return _NOTHING
         meaning = self._expression(file_id, outline, expression)
-        if meaning.value is None or meaning.value[0] != Tag.DEFINITION:
+        if meaning.value is None or meaning.value[0] != _TAG_DEFINITION:
             return Meaning(None, (), meaning.asked)
         _, place, definition = meaning.value
         kind = outline.kinds[number]
         if self._kind(int(place), definition) in _IS_CALLED and kind not in _IS_CALLED:
             result = self._type_of(int(place), self._outline(int(place)), definition)
-            chain = ((Step.TYPE, file_id, number), *meaning.chain, *result.chain)
+            chain = ((_STEP_TYPE, file_id, number), *meaning.chain, *result.chain)
             return Meaning(result.value, chain, meaning.asked | result.asked)
         holder = self._outline(int(place))
         is_written_out = definition in holder.members
@@ -601,8 +634,8 @@ class Resolver:
         if is_parameter and kind in _OPEN_TO_PARAMETERS:
             # Whoever has the object or calls the function may know what the parameter of its type stands for.
             return Meaning(None, (), meaning.asked)
-        chain = ((Step.TYPE, file_id, number), *meaning.chain)
-        return Meaning((Tag.INSTANCE, place, definition), chain, meaning.asked)
+        chain = ((_STEP_TYPE, file_id, number), *meaning.chain)
+        return Meaning((_TAG_INSTANCE, place, definition), chain, meaning.asked)
 
     def _member_of_default(self, module: str, name: str, missed: Meaning) -> Meaning:
         """Return a member of what a module as a whole is set to (`module.exports = …`)."""
@@ -620,7 +653,7 @@ class Resolver:
         if not any(row[0] == _DEFAULT and row[4] in _WHOLE_MODULE for row in rows):
             return Meaning(None, (), frozenset((module,)))
         default = self._as_definition(self.lookup(module, _DEFAULT))
-        if default.value is None or default.value[0] == Tag.MODULE:
+        if default.value is None or default.value[0] == _TAG_MODULE:
             return Meaning(None, (), default.asked | {module})
         return default
 
@@ -670,8 +703,8 @@ class Resolver:
                 continue
             if len(places) > 1 and any(self._kind(*place) != _PROPERTY for place in places):
                 break
-            step = Step.MEMBER if position == 0 else Step.BASE
-            return Meaning((Tag.DEFINITION, *places[0]), ((step, file_id, number),), asked)
+            step = _STEP_MEMBER if position == 0 else _STEP_BASE
+            return Meaning((_TAG_DEFINITION, *places[0]), ((step, file_id, number),), asked)
         return Meaning(None, (), asked)
 
     def _fitting_members(
@@ -710,8 +743,8 @@ class Resolver:
         chosen = choose(Choice(name, tuple(offers), n_arguments, open_types))
         if chosen is None:
             return Meaning(None, (), asked)
-        step = Step.MEMBER if offers[chosen].holder == (file_id, number) else Step.BASE
-        return Meaning((Tag.DEFINITION, *places[chosen]), ((step, file_id, number),), asked)
+        step = _STEP_MEMBER if offers[chosen].holder == (file_id, number) else _STEP_BASE
+        return Meaning((_TAG_DEFINITION, *places[chosen]), ((step, file_id, number),), asked)
 
     def _open_types(self, order: tuple[tuple[int, int] | None, ...]) -> Iterable[OpenType]:
         """Yield the types of an order that have bases which are not known."""
@@ -733,7 +766,7 @@ class Resolver:
         level = [(file_id, number, True)]
         seen: set[tuple[int, int]] = set()
         is_unknown = False
-        step = Step.MEMBER
+        step = _STEP_MEMBER
         while level and len(seen) < _MAX_BASES:
             found: list[tuple[int, int]] = []
             below: list[tuple[int, int, bool]] = []
@@ -758,10 +791,10 @@ class Resolver:
                     else:
                         (level if is_level else below).append((*base, has_methods and inherits if is_level else True))
             if len(set(found)) == 1:
-                return Meaning((Tag.DEFINITION, *found[0]), ((step, file_id, number),), asked)
+                return Meaning((_TAG_DEFINITION, *found[0]), ((step, file_id, number),), asked)
             if found or is_unknown:
                 break
-            level, is_unknown, step = below, is_unknown_below, Step.BASE
+            level, is_unknown, step = below, is_unknown_below, _STEP_BASE
         return Meaning(None, (), asked)
 
     def _bases_of(self, file_id: int, number: int) -> tuple[tuple[tuple[int, int] | None, ...], frozenset[str]]:
@@ -775,7 +808,7 @@ class Resolver:
         for expression in outline.base_expressions.get(number, ()):
             base = self._expression(file_id, outline, expression) if expression != NONE else _NOTHING
             asked |= base.asked
-            is_type = base.value is not None and base.value[0] == Tag.DEFINITION and self._is_class(base.value)
+            is_type = base.value is not None and base.value[0] == _TAG_DEFINITION and self._is_class(base.value)
             bases.append((int(base.value[1]), base.value[2]) if base.value is not None and is_type else None)
         answer = (tuple(bases), asked)
         if not self._depth:
@@ -864,7 +897,7 @@ class Resolver:
         for expression in outline.base_expressions.get(number, ()):
             base = self._expression(file_id, outline, expression) if expression != NONE else _NOTHING
             asked |= base.asked
-            if base.value is None or base.value[0] != Tag.DEFINITION or not self._is_class(base.value):
+            if base.value is None or base.value[0] != _TAG_DEFINITION or not self._is_class(base.value):
                 direct.append(None)
                 break
             place = (int(base.value[1]), base.value[2])

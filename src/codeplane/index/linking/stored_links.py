@@ -43,8 +43,8 @@ class Target(NamedTuple):
 
 
 def encode_resolution(targets: list[Target], numbers: "array[int]") -> bytes:
-    """Return the targets of a file and which expression has which, as bytes."""
-    rows = [(one.file_id, one.number, int(one.tier), [tuple(map(int, step)) for step in one.chain]) for one in targets]
+    """Return the targets of a file and which expression has which, as bytes; tiers and steps are plain numbers."""
+    rows = [(file_id, number, tier, list(chain)) for file_id, number, tier, chain in targets]
     return zlib.compress(marshal.dumps((rows, numbers.tobytes())), _LEVEL)
 
 

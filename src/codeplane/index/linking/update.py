@@ -10,10 +10,13 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import compress
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.outline_storage import decode_outline
+from codeplane.index.index_store import insert_rows
 from codeplane.index.linking.resolve import Meaning, Resolver, Tag
 from codeplane.index.linking.stored_links import Chain, Step, Target, Tier, encode_resolution
 from codeplane.index.linking.unit import LinkUnit
@@ -21,6 +24,10 @@ from codeplane.languages.linking import LinkingRules, UnitView
 
 _KEPT_OUTLINES: Final = 200
 _DEFINITION: Final = int(Tag.DEFINITION)
+_MEMBER: Final = int(Step.MEMBER)
+_PROVEN: Final = int(Tier.PROVEN)
+_STRONG: Final = int(Tier.STRONG)
+_MODULES_ASKED: Final = attrgetter("asked")
 
 
 class FileToLink(NamedTuple):
@@ -154,12 +161,12 @@ class _LinkWriter:
         if targets:
             self._resolutions.append((file_id, encode_resolution(targets, numbers)))
         uses: dict[tuple[int, int], int] = defaultdict(int)
-        for number, n_uses in zip(numbers, outline.expression_uses, strict=True):
-            if number and n_uses:
+        for number, n_uses in compress(zip(numbers, outline.expression_uses, strict=True), numbers):
+            if n_uses:
                 target = targets[number - 1]
                 uses[target.file_id, target.number] += n_uses
         self._links.extend((*key, file_id, n_uses) for key, n_uses in uses.items())
-        asked: set[str] = set().union(*{meaning.asked for meaning in meanings})
+        asked: set[str] = set().union(*set(map(_MODULES_ASKED, meanings)))
         self._asked.extend((module, file_id) for module in asked)
         sources = {row[1] for row in outline.import_rows}
         for source in sources:
@@ -168,13 +175,13 @@ class _LinkWriter:
 
     def write(self) -> None:
         """Replace the rows of the files that were added."""
-        run = self._connection.executemany
-        forget_links(self._connection, self._file_ids)
-        run("INSERT INTO resolutions VALUES (?, ?)", self._resolutions)
-        run("INSERT INTO links VALUES (?, ?, ?, ?)", sorted(self._links))
-        run("INSERT INTO asked VALUES (?, ?)", sorted(self._asked))
+        connection = self._connection
+        forget_links(connection, self._file_ids)
+        insert_rows(connection, "INSERT INTO resolutions", self._resolutions)
+        insert_rows(connection, "INSERT INTO links", sorted(self._links))
+        insert_rows(connection, "INSERT INTO asked", sorted(self._asked))
         located = sorted(self._located, key=_place_of_import)
-        run("INSERT INTO located VALUES (?, ?, ?, ?)", located)
+        insert_rows(connection, "INSERT INTO located", located)
 
 
 def forget_links(connection: sqlite3.Connection, file_ids: Iterable[tuple[int]]) -> None:
@@ -194,7 +201,7 @@ def _targets(file_id: int, meanings: list[Meaning]) -> tuple[list[Target], "arra
     numbers = array("I")
     add = numbers.append
     for value, chain, _, _ in meanings:
-        if value is None or value[0] != _DEFINITION or not chain:
+        if not chain or value is None or value[0] != _DEFINITION:
             add(0)
             continue
         key = (value, chain)
@@ -212,5 +219,5 @@ def _place_of_import(row: tuple[int, str, str | None, str]) -> tuple[int, str]:
 
 def _tier(file_id: int, chain: Chain, target_file: int) -> int:
     """Return PROVEN for a member of a class of the same file, STRONG for everything that took another step."""
-    is_here = target_file == file_id and all(step[1] == file_id and step[0] == Step.MEMBER for step in chain)
-    return Tier.PROVEN if is_here else Tier.STRONG
+    is_here = target_file == file_id and all(step[1] == file_id and step[0] == _MEMBER for step in chain)
+    return _PROVEN if is_here else _STRONG
