@@ -31,6 +31,8 @@ _log = get_logger(__name__)
 MAX_LIMIT: Final = 10_000
 _HEAP_BYTES: Final = 64_000_000
 _SMALL_HEAP_BYTES: Final = 15_000_000
+# Texts wait in memory, thousands of them, until tantivy's own thread has taken them in; a commit waits for it.
+_MOST_WAITING_BYTES: Final = 16_000_000
 _EPOCH_KEY: Final = "epoch\0"
 _CAMEL: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUERY_PART: Final = re.compile(r'"([^"]+)"|(\S+)')
@@ -123,6 +125,7 @@ def _write(
     writer = index.writer(heap, num_threads=1)
     for path in (*gone, _EPOCH_KEY):
         writer.delete_documents_by_term("path", path)
+    n_waiting = 0
     with pack.open("rb") as texts:
         for path, language, offset, length, names in documents:
             text = os.pread(texts.fileno(), length, offset).decode("utf-8", "replace")
@@ -135,6 +138,11 @@ def _write(
                     parts=" ".join(_parts(names)),
                 )
             )
+            n_waiting += length
+            if n_waiting >= _MOST_WAITING_BYTES:
+                # Nobody sees a part: a generation has no epoch before its last commit.
+                writer.commit()
+                n_waiting = 0
     writer.add_document(tantivy.Document(path=_EPOCH_KEY, epoch=epoch))
     writer.commit()
     writer.wait_merging_threads()
