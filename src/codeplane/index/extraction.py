@@ -21,7 +21,7 @@ from codeplane.languages.facts import FileFacts, no_facts
 from codeplane.languages.parsing import TIME_LIMIT_S
 
 # Below so many bytes of source this process does the work itself.
-MANY_BYTES = 1_500_000
+MANY_BYTES = 600_000
 CRASHED = "the parser failed on it"
 _ERRAND_SECONDS = 600.0
 _N_WORKERS = 2
