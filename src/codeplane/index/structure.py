@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from codeplane.index.contexts.probe import ParseQuality
 from codeplane.index.facts.encoded import named_definitions
@@ -28,6 +28,12 @@ class FileChanges:
     def all(self) -> frozenset[str]:
         """Return every path that differs."""
         return self.added | self.changed | self.removed
+
+
+_FILES: Final = (
+    "SELECT file_id, path, files.dialect, facts_id, unit_id, module, link_hash, package"
+    " FROM files LEFT JOIN facts USING (facts_id)"
+)
 
 
 class _File(NamedTuple):
@@ -203,11 +209,9 @@ class StructureUpdate:
 
     def _files(self, path: str | None = None) -> dict[str, _File]:
         """Return what is known of every file, or of one."""
-        rows = self._connection.execute(
-            "SELECT file_id, path, files.dialect, facts_id, unit_id, module, link_hash, package"
-            " FROM files LEFT JOIN facts USING (facts_id) WHERE ?1 IS NULL OR path = ?1",
-            (path,),
-        )
+        # Two queries, because a condition for both cases would look at every file to find one.
+        ask = self._connection.execute
+        rows = ask(_FILES) if path is None else ask(f"{_FILES} WHERE path = ?", (path,))
         return {
             path: _File(file_id, path, dialect, facts_id, unit_id, module, link_hash or b"", package or "")
             for file_id, path, dialect, facts_id, unit_id, module, link_hash, package in rows
