@@ -25,7 +25,7 @@ MANY_PLACES: Final = 2000
 _PATIENCE_S: Final = 30.0
 _READ: Final = b"read"
 _NOTHING: Final = marshal.dumps([])
-_of_status = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino", "st_dev", "st_mode")
+_STAMP_OF: Final = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino", "st_dev", "st_mode")
 
 
 def stamp_of(place: str) -> Stamp:
@@ -34,7 +34,7 @@ def stamp_of(place: str) -> Stamp:
     Raises:
         OSError: nothing is there, or it cannot be asked for.
     """
-    return _of_status(os.lstat(place))
+    return _STAMP_OF(os.lstat(place))
 
 
 class Stamps:
@@ -148,7 +148,7 @@ class Stamps:
 def read_stamps(places: Sequence[str]) -> list[Stamp | None]:
     """Return the stamps of some places, None for what cannot be read."""
     try:
-        return list(map(_of_status, map(os.lstat, places)))
+        return list(map(_STAMP_OF, map(os.lstat, places)))
     except OSError:
         return [_stamp_or_none(place) for place in places]
 
