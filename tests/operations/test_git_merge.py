@@ -370,7 +370,11 @@ def test_long_sides_are_cut_and_say_so(workspace: Workspace, repo: Path) -> None
         git(repo, "checkout", "-q", branch)
         commit_files(repo, "long", {f"long-{number}.txt": f"{branch}\n" * 2_000 for number in range(20)})
     answer = call(git_door(workspace), "git_merge", {"ref": "clash"})
-    sides = [one["ours"] for one in result_of(answer)["conflicts"] if one["path"].startswith("long")]
+    result = result_of(answer)
+    # Two thousand equal lines on either side are counted without comparing each with each.
+    changed = [one for one in result["delta"]["files"] if one["path"].startswith("long")]
+    assert {(one["insertions"], one["deletions"]) for one in changed} == {(2_003, 0)}
+    sides = [one["ours"] for one in result["conflicts"] if one["path"].startswith("long")]
     assert len(sides) == 20
     assert all(side["text_cut"] and side["line_count"] == 2_000 for side in sides)
     assert sum(len(side["text"]) for side in sides) < 12_000

@@ -1,6 +1,7 @@
 """What every mutating git tool answers beside its own fields: the whole delta, so that nobody has to look again."""
 
 import difflib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -32,6 +33,7 @@ _SHOWN_FILES = 6
 _SHOWN_SYMBOLS = 10
 _SHOWN_TESTS = 5
 _MOST_COMPARED = 1_000_000
+_MOST_PAIRS = 1_000_000
 # In repositories whose objects are named by SHA-256.
 
 Place = Literal["head", "index", "working_tree"]
@@ -272,9 +274,13 @@ def _content_hash(data: bytes | None, oid: str | None) -> str | None:
 
 
 def _counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
+    """Return how many lines came and went; of very long or very repetitive texts, not counting lines that moved."""
     old, new = (before or b"").splitlines(), (after or b"").splitlines()
-    if len(before or b"") + len(after or b"") > _MOST_COMPARED:
-        return max(0, len(new) - len(old)), max(0, len(old) - len(new))
+    before_counts, after_counts = Counter(old), Counter(new)
+    # The comparison looks at every pair of equal lines, again and again.
+    n_pairs = sum(count * after_counts[line] for line, count in before_counts.items())
+    if len(before or b"") + len(after or b"") > _MOST_COMPARED or n_pairs > _MOST_PAIRS:
+        return (after_counts - before_counts).total(), (before_counts - after_counts).total()
     added = removed = 0
     for tag, old_first, old_last, new_first, new_last in difflib.SequenceMatcher(
         None, old, new, autojunk=False
