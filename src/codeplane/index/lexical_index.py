@@ -110,19 +110,23 @@ def fill_generation(directory: Path, pack: Path, documents: Iterable[LexicalDocu
     directory.mkdir()
     with _panics_as_errors():
         index = _registered(tantivy.Index(_schema(), str(directory)))
-        _write(index, _HEAP_BYTES, pack, documents, (), epoch)
+        _write(index, pack, documents, (), epoch, is_new=True)
 
 
 def _write(
     index: tantivy.Index,
-    heap: int,
     pack: Path,
     documents: Iterable[LexicalDocument],
     gone: Iterable[str],
     epoch: int,
+    *,
+    is_new: bool,
 ) -> None:
-    """Take out what is gone, add documents and make all of it visible as the state of an epoch."""
-    writer = index.writer(heap, num_threads=1)
+    """Take out what is gone, add documents and make all of it visible as the state of an epoch.
+
+    A new generation comes in parts, because nobody reads it yet.
+    """
+    writer = index.writer(_HEAP_BYTES if is_new else _SMALL_HEAP_BYTES, num_threads=1)
     for path in (*gone, _EPOCH_KEY):
         writer.delete_documents_by_term("path", path)
     n_waiting = 0
@@ -139,8 +143,7 @@ def _write(
                 )
             )
             n_waiting += length
-            if n_waiting >= _MOST_WAITING_BYTES:
-                # Nobody sees a part: a generation has no epoch before its last commit.
+            if is_new and n_waiting >= _MOST_WAITING_BYTES:
                 writer.commit()
                 n_waiting = 0
     writer.add_document(tantivy.Document(path=_EPOCH_KEY, epoch=epoch))
@@ -200,7 +203,7 @@ class LexicalIndex:
             if index is None:
                 raise ValueError("it is gone")
             gone = [*update.removed, *(one.path for one in update.documents)]
-            _write(index, _SMALL_HEAP_BYTES, pack, update.documents, gone, epoch)
+            _write(index, pack, update.documents, gone, epoch, is_new=False)
             index.reload()
 
     def epoch(self) -> int:

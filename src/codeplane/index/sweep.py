@@ -8,6 +8,7 @@ Most passes find the same names as the one before. They read all stamps in one g
 when another name is there, or one is gone, the tree is walked.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
@@ -291,6 +292,9 @@ class Sweeper:
         return found
 
     def _listed(self, prefix: str, stamp: Stamp, rules: IgnoreRules) -> _Listing:
+        if stamp[-1] & _KIND_OF_FILE != _DIRECTORY:
+            # A link that took its place would lead out of the tree.
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), prefix)
         # The stamp is older than the listing: what comes in between makes the next pass list again.
         is_settled = self._keeps_listings and max(stamp[0], stamp[1]) < self._now_ns() - _RACY_LISTING_NS
         listing = _Listing(stamp if is_settled else None, [], [], [])

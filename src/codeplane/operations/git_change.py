@@ -34,7 +34,6 @@ _SHOWN_SYMBOLS = 10
 _SHOWN_TESTS = 5
 _MOST_COMPARED = 1_000_000
 _MOST_PAIRS = 1_000_000
-# In repositories whose objects are named by SHA-256.
 
 Place = Literal["head", "index", "working_tree"]
 
