@@ -3,6 +3,7 @@
 import os
 import random
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from codeplane.core.paths import RepoPath
 from codeplane.git.blame import read_blame
 from codeplane.git.history import parse_time
 from support.effort import examples
+from support.graphs import any_graph
 from support.histories import STATES, History, make_history
 from support.repositories import git, make_repository, write
 
@@ -38,9 +40,11 @@ def _plain_blame(history: History, *arguments: str) -> list[tuple[object, ...]]:
     return found
 
 
-def _told(history: History, revision: str | None, path: RepoPath, first: int, last: int) -> list[tuple[object, ...]]:
+def _told(
+    history: History, revision: str | None, path: RepoPath, lines: tuple[int, int], graph: Mapping[str, str]
+) -> list[tuple[object, ...]]:
     told: list[tuple[object, ...]] = []
-    for group in read_blame(history.root, revision, path, first, last):
+    for group in read_blame(history.root, revision, path, lines, graph):
         time = None if group.oid is None else group.author.time
         for i, content in enumerate(group.lines):
             origin = (group.oid, group.path, group.original_first + i)
@@ -58,21 +62,22 @@ def test_blame_is_that_of_git(tmp_path_factory: pytest.TempPathFactory, seed: in
     lined = [name for name in names if name and not name.endswith(".bin") and name not in {"module", "sub"}]
     path = RepoPath.known(dice.choice(lined))
     head = history.git("rev-parse", "HEAD").decode().strip()
+    graph = any_graph(history.root, dice)
     expected = _plain_blame(history, "HEAD", "--", path.text)
-    assert _told(history, head, path, 1, 10**6) == expected
+    assert _told(history, head, path, (1, 10**6), graph) == expected
     if expected:
         first = dice.randint(1, len(expected))
         last = dice.randint(first, len(expected) + 5)
-        assert _told(history, head, path, first, last) == expected[first - 1 : last]
+        assert _told(history, head, path, (first, last), graph) == expected[first - 1 : last]
     working = history.root / path.text
     if working.is_file() and not working.is_symlink() and state not in {"merge", "cherrypick", "revert", "rebase"}:
-        assert _told(history, None, path, 1, 10**6) == _plain_blame(history, "--", path.text)
+        assert _told(history, None, path, (1, 10**6), graph) == _plain_blame(history, "--", path.text)
 
 
 def test_lines_that_are_not_committed_have_no_commit(tmp_path: Path) -> None:
     root = make_repository(tmp_path / "r", {"a.txt": "1\n2\n"})
     write(root, {"a.txt": "1\nnew\n2\n"})
-    assert [(g.oid is None, g.lines) for g in read_blame(root, None, RepoPath("a.txt"), 1, 9)] == [
+    assert [(g.oid is None, g.lines) for g in read_blame(root, None, RepoPath("a.txt"), (1, 9))] == [
         (False, (b"1",)),
         (True, (b"new",)),
         (False, (b"2",)),
@@ -84,7 +89,7 @@ def test_lines_moved_with_a_rename_say_where_they_were(tmp_path: Path, name: str
     root = make_repository(tmp_path / "r", {name: "1\n2\n3\n"})
     git(root, "mv", name, "new")
     git(root, "commit", "-qm", "second")
-    (group,) = read_blame(root, None, RepoPath("new"), 1, 9)
+    (group,) = read_blame(root, None, RepoPath("new"), (1, 9))
     assert group.path == name
 
 
@@ -94,9 +99,9 @@ def test_commits_that_people_want_ignored_are(tmp_path: Path) -> None:
     write(root, {"a.txt": "a = 1\n"})
     git(root, "commit", "-qam", "spaces")
     write(root, {".ignored": git(root, "rev-parse", "HEAD")})
-    assert read_blame(root, None, RepoPath("a.txt"), 1, 1)[0].oid != first
+    assert read_blame(root, None, RepoPath("a.txt"), (1, 1))[0].oid != first
     git(root, "config", "blame.ignoreRevsFile", ".ignored")
-    assert read_blame(root, None, RepoPath("a.txt"), 1, 1)[0].oid == first
+    assert read_blame(root, None, RepoPath("a.txt"), (1, 1))[0].oid == first
 
 
 @pytest.mark.parametrize(
@@ -107,10 +112,10 @@ def test_what_has_no_blame_is_refused(tmp_path: Path, path: str, first: int, cod
     root = make_repository(tmp_path / "r", {"a.txt": "1\n2\n"})
     write(root, {"untracked": "x\n"})
     with pytest.raises(CodePlaneError) as raised:
-        read_blame(root, None, RepoPath(path), first, first + 5)
+        read_blame(root, None, RepoPath(path), (first, first + 5))
     assert raised.value.code == code
 
 
 def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
     root = make_repository(tmp_path / "r", {"empty": ""})
-    assert read_blame(root, None, RepoPath("empty"), 1, 5) == ()
+    assert read_blame(root, None, RepoPath("empty"), (1, 5)) == ()

@@ -3,6 +3,7 @@
 import os
 import random
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.git import history as git_history
+from codeplane.git.commit_graph import NO_GRAPH
 from codeplane.git.history import (
     Commit,
     FileQuery,
+    LineQuery,
     LogQuery,
     parse_time,
     read_file_history,
@@ -30,6 +33,7 @@ from codeplane.git.repository import find_repository
 from codeplane.git.revisions import resolve
 from codeplane.git.status import CHANGES
 from support.effort import examples
+from support.graphs import any_graph
 from support.histories import STATES, History, make_history
 from support.repositories import git, make_repository, write
 
@@ -86,11 +90,11 @@ def _with_times(raw: list[dict[str, object]]) -> list[dict[str, object]]:
     return raw
 
 
-def _all_pages(history: History, query: LogQuery) -> list[Commit]:
+def _all_pages(history: History, query: LogQuery, graph: Mapping[str, str] = NO_GRAPH) -> list[Commit]:
     repository = find_repository(history.root)
     found: list[Commit] = []
     while True:
-        page = read_log(repository, replace(query, skip=len(found)))
+        page = read_log(repository, replace(query, skip=len(found)), graph=graph)
         found += page
         if len(page) < query.limit:
             return found
@@ -104,12 +108,13 @@ def test_a_log_holds_the_stored_commits_in_gits_order(tmp_path_factory: pytest.T
     repository = find_repository(history.root)
     one, other = dice.choice(history.refs), dice.choice(history.refs)
     limit = dice.randint(1, 6)
+    graph = any_graph(history.root, dice)
     head = resolve_revisions(repository, "HEAD")
     whole = _with_times(_raw_commits(history))
     assert [_as_raw(c) for c in _all_pages(history, LogQuery(head, limit))] == whole
     for span in (f"{one}..{other}", f"{one}...{other}", one):
         query = LogQuery(resolve_revisions(repository, span), limit)
-        assert [_as_raw(c) for c in _all_pages(history, query)] == _with_times(_raw_commits(history, span))
+        assert [_as_raw(c) for c in _all_pages(history, query, graph)] == _with_times(_raw_commits(history, span))
     for arguments, filters in (
         (("--author=ADA", "-i"), {"author": "ADA"}),
         (("--grep=thing",), {"grep": "thing"}),
@@ -117,7 +122,7 @@ def test_a_log_holds_the_stored_commits_in_gits_order(tmp_path_factory: pytest.T
         (("--", ":(literal)a.txt", ":(literal)*star*"), {"paths": (RepoPath("a.txt"), RepoPath("*star*"))}),
     ):
         query = LogQuery(head, limit, **filters)
-        assert [_as_raw(c) for c in _all_pages(history, query)] == _with_times(_raw_commits(history, *arguments))
+        assert [_as_raw(c) for c in _all_pages(history, query, graph)] == _with_times(_raw_commits(history, *arguments))
 
 
 @given(seed=_SEEDS)
@@ -149,6 +154,7 @@ def test_a_files_history_is_that_of_git_log(tmp_path_factory: pytest.TempPathFac
     names = [os.fsdecode(name) for name in history.git("ls-tree", "-r", "-z", "--name-only", "HEAD").split(b"\0")]
     plain = [name for name in names if re.fullmatch(r"[\w ./*\[\]-]+", name)]
     path = RepoPath.parse(dice.choice(plain))
+    graph = any_graph(history.root, dice)
     for follow in (True, False):
         how = ("--follow",) if follow else ()
         listing = history.git(
@@ -159,7 +165,7 @@ def test_a_files_history_is_that_of_git_log(tmp_path_factory: pytest.TempPathFac
         limit = dice.randint(1, 4)
         while True:
             query = FileQuery(head, path, limit, len(found), follow, dice.random() < 0.7)
-            page = read_file_history(repository, query)
+            page = read_file_history(repository, query, graph)
             found += page
             if len(page) < limit:
                 break
@@ -198,9 +204,10 @@ def test_a_line_history_has_the_commits_of_git_log_and_lines_that_exist(
     history = _born(tmp_path_factory, seed)
     repository = find_repository(history.root)
     (head,) = resolve_revisions(repository, "main")
+    graph = any_graph(history.root, random.Random(seed))
     expected = history.git("log", "-L1,2:a.txt", "-s", "--format=%H", "main").decode().split()
-    found = list(read_line_history(repository, head, RepoPath("a.txt"), (1, 2), limit=2))
-    found += read_line_history(repository, head, RepoPath("a.txt"), (1, 2), limit=100, skip=2)
+    found = list(read_line_history(repository, LineQuery(head, RepoPath("a.txt"), (1, 2), 2), graph))
+    found += read_line_history(repository, LineQuery(head, RepoPath("a.txt"), (1, 2), 100, 2), graph)
     assert [change.commit.oid for change in found] == expected
     for change in found:
         content = history.git("cat-file", "blob", f"{change.commit.oid}:{change.path}")
@@ -338,7 +345,7 @@ def test_lines_behind_the_end_are_out_of_range(tmp_path: Path) -> None:
     root = make_repository(tmp_path / "r", {"a": "1\n2\n"})
     repository = find_repository(root)
     with pytest.raises(CodePlaneError) as raised:
-        read_line_history(repository, resolve(root, "HEAD"), RepoPath("a"), (5, 6), limit=5)
+        read_line_history(repository, LineQuery(resolve(root, "HEAD"), RepoPath("a"), (5, 6), 5))
     assert raised.value.code == "OUT_OF_RANGE"
 
 
@@ -347,7 +354,7 @@ def test_line_history_goes_on_across_a_rename(tmp_path: Path) -> None:
     git(root, "mv", "old name", 'new"name')
     write(root, {'new"name': "0\n1\n2\nthree\n4\n" + "same\n" * 20})
     git(root, "commit", "-qam", "second")
-    found = read_line_history(find_repository(root), resolve(root, "HEAD"), RepoPath('new"name'), (4, 4), limit=9)
+    found = read_line_history(find_repository(root), LineQuery(resolve(root, "HEAD"), RepoPath('new"name'), (4, 4), 9))
     assert [(c.path, c.first, c.last, c.insertions, c.deletions) for c in found] == [
         ('new"name', 4, 4, 1, 1),
         ("old name", 3, 3, 1, 0),
@@ -363,7 +370,7 @@ def test_line_history_names_a_file_as_it_was_called(tmp_path: Path, name: str) -
     git(root, "mv", name, "new")
     write(root, {"new": "0\n1\ntwo\n3\n" + "same\n" * 20})
     git(root, "commit", "-qam", "second")
-    found = read_line_history(find_repository(root), resolve(root, "HEAD"), RepoPath("new"), (3, 3), limit=9)
+    found = read_line_history(find_repository(root), LineQuery(resolve(root, "HEAD"), RepoPath("new"), (3, 3), 9))
     assert [(c.path, c.first, c.last, c.insertions, c.deletions) for c in found] == [
         ("new", 3, 3, 1, 1),
         (name, 2, 2, 1, 0),

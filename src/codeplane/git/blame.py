@@ -1,12 +1,14 @@
 """Who wrote which lines of a file, as `git blame` tells it."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.git.commands import check_result
+from codeplane.git.commit_graph import NO_GRAPH
 from codeplane.git.history import OUTPUT_LIMIT, Person, clean_text, parse_time
 from codeplane.git.quoted_names import unquoted
 from codeplane.git.repository import run_git
@@ -36,8 +38,10 @@ class BlamedLines:
         return self.first + len(self.lines) - 1
 
 
-def read_blame(root: Path, revision: str | None, path: RepoPath, first: int, last: int) -> tuple[BlamedLines, ...]:
-    """Return who wrote the lines from `first` to `last`, or to the end of the file.
+def read_blame(
+    root: Path, revision: str | None, path: RepoPath, lines: tuple[int, int], graph: Mapping[str, str] = NO_GRAPH
+) -> tuple[BlamedLines, ...]:
+    """Return who wrote the lines from the first to the last of two numbers, or to the end of the file.
 
     The revision is a full id, because `git blame` has no mark for the end of its options; without one it is the
     working tree.
@@ -45,9 +49,10 @@ def read_blame(root: Path, revision: str | None, path: RepoPath, first: int, las
     Raises:
         CodePlaneError: what git complained about; OUT_OF_RANGE when the file ends before the first line.
     """
+    first, last = lines
     at = (revision,) if revision is not None else ()
     arguments = ("blame", "--porcelain", "--encoding=UTF-8", f"-L{first},{last}", *at, "--", path.text)
-    result = run_git(root, *arguments, output_limit=OUTPUT_LIMIT)
+    result = run_git(root, *arguments, output_limit=OUTPUT_LIMIT, environment=graph)
     too_short = _TOO_SHORT.search(result.stderr) if result.returncode else None
     if too_short is not None:
         if first == 1:

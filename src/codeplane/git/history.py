@@ -3,7 +3,7 @@
 import heapq
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Final
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import MAX_PATH_BYTES, RepoPath
 from codeplane.git.commands import check_name, check_result, decode
+from codeplane.git.commit_graph import NO_GRAPH
 from codeplane.git.complaints import git_error
 from codeplane.git.differences import RawChange, RawReader
 from codeplane.git.object_store import COMMIT, ObjectStore, UnreadableError
@@ -27,6 +28,8 @@ SHORT_LENGTH: Final = 12
 _FIELDS: Final = ("%H", "%P", "%an", "%ae", "%ad", "%cn", "%ce", "%cd", "%B")
 _FORMAT: Final = "--format=tformat:" + "%x00".join(_FIELDS)
 _LOG: Final = ("log", "-z", _FORMAT, "--date=raw", "--encoding=UTF-8", "--no-color", "--no-show-signature")
+# How `--raw` begins a file that was not there before.
+_CREATED: Final = b":000000 "
 # Further back, git's own walk is faster than one object after another.
 _MOST_READ_HERE: Final = 400
 
@@ -96,6 +99,17 @@ class FileQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class LineQuery:
+    """Whose lines, first and last, as they stand in which commit, and which part of their history."""
+
+    revision: str
+    path: RepoPath
+    lines: tuple[int, int]
+    limit: int
+    skip: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class PathChange:
     """A commit that changed a file: its name after the commit, what happened to it, and how much if that was asked."""
 
@@ -147,9 +161,14 @@ def merge_base(root: Path, one: str, other: str) -> str | None:
 
 
 def read_log(
-    repository: Repository, query: LogQuery, known: dict[str, tuple[int, Commit]] | None = None
+    repository: Repository,
+    query: LogQuery,
+    known: dict[str, tuple[int, Commit]] | None = None,
+    graph: Mapping[str, str] = NO_GRAPH,
 ) -> tuple[Commit, ...]:
     """Return commits in git's order; `known` are commits that were read before, and takes those that are read now.
+
+    `graph` is what tells git of a commit-graph, here and below; the answer is the same without.
 
     Raises:
         CodePlaneError: what git complained about.
@@ -166,7 +185,8 @@ def read_log(
         value = getattr(query, option)
         if value is not None:
             arguments.append(f"--{option}={value}")
-    output = _ask(repository.root, *arguments, "--end-of-options", *query.revisions, *pathspecs(query.paths))
+    arguments += ["--end-of-options", *query.revisions, *pathspecs(query.paths)]
+    output = _ask(repository.root, *arguments, graph=graph)
     fields = output.split(b"\0")
     return tuple(_commit(fields[i : i + len(_FIELDS)]) for i in range(0, len(fields) - len(_FIELDS) + 1, len(_FIELDS)))
 
@@ -180,40 +200,57 @@ def read_commit(repository: Repository, oid: str) -> Commit:
     return read_log(repository, LogQuery((oid,), 1))[0]
 
 
-def read_file_history(repository: Repository, query: FileQuery) -> tuple[PathChange, ...]:
+def read_file_history(
+    repository: Repository, query: FileQuery, graph: Mapping[str, str] = NO_GRAPH
+) -> tuple[PathChange, ...]:
     """Return the commits that changed a file, newest first.
 
     Raises:
         CodePlaneError: what git complained about.
     """
     first, limit = query.skip, query.limit
+    if not query.follow:
+        output = _ask_for_changes(repository, query, (f"--max-count={limit}", f"--skip={first}"), graph)
+        return tuple(_path_changes(output, query))
     # Following renames, git skips also commits that it does not show; those before the page are dropped here.
-    part = (f"--max-count={first + limit}", "--follow") if query.follow else (f"--max-count={limit}", f"--skip={first}")
+    most = f"--max-count={first + limit}"
+    output = b""
+    if graph:
+        # As long as nothing came to be there is nothing to follow, and these are the same commits. Git finds them in
+        # the graph, which it does not use to follow.
+        output = _ask_for_changes(repository, query, (most, "--full-history", "--no-merges"), graph)
+    if not output or _CREATED in output:
+        output = _ask_for_changes(repository, query, (most, "--follow"), graph)
+    return tuple(_path_changes(output, query))[first:]
+
+
+def _ask_for_changes(
+    repository: Repository, query: FileQuery, options: tuple[str, ...], graph: Mapping[str, str]
+) -> bytes:
     counts = ("--numstat",) if query.with_counts else ()
-    output = _ask(
-        repository.root, *_LOG, *part, "-M", "--raw", *counts, "--no-abbrev", "--no-ext-diff", "--no-textconv",
-        "--end-of-options", query.revision, "--", f":(top,literal){query.path.text}",
+    return _ask(
+        repository.root, *_LOG, *options, "-M", "--raw", *counts, "--no-abbrev", "--no-ext-diff", "--no-textconv",
+        "--end-of-options", query.revision, *pathspecs((query.path,)), graph=graph,
     )  # fmt: skip
-    changes = tuple(_path_changes(output, query))
-    return changes[first:] if query.follow else changes
 
 
 def read_line_history(
-    repository: Repository, revision: str, path: RepoPath, lines: tuple[int, int], *, limit: int, skip: int = 0
+    repository: Repository, query: LineQuery, graph: Mapping[str, str] = NO_GRAPH
 ) -> tuple[LineChange, ...]:
     """Return the commits that changed some lines of a file, newest first, renames followed.
 
     Raises:
         CodePlaneError: what git complained about; OUT_OF_RANGE for lines behind the end of the file.
     """
+    path, (first, last) = query.path, query.lines
     result = run_git(
         repository.root, "log", f"--format=tformat:%x00{'%x00'.join(_FIELDS)}%x00", "--date=raw", "--encoding=UTF-8",
         "--no-color", "--no-show-signature", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/",
-        f"--max-count={limit}", f"--skip={skip}", f"-L{lines[0]},{lines[1]}:{path.text}", "--end-of-options", revision,
-        "--", output_limit=OUTPUT_LIMIT,
+        f"--max-count={query.limit}", f"--skip={query.skip}", f"-L{first},{last}:{path.text}", "--end-of-options",
+        query.revision, "--", output_limit=OUTPUT_LIMIT, environment=graph,
     )  # fmt: skip
     if result.returncode != 0 and re.search(rb"file .* has only \d+ lines?", result.stderr):
-        raise CodePlaneError("OUT_OF_RANGE", f"{path} ends before line {lines[0]} there.")
+        raise CodePlaneError("OUT_OF_RANGE", f"{path} ends before line {first} there.")
     check_result(("log",), result)
     return tuple(_line_changes(result.stdout, path.text))
 
@@ -242,8 +279,8 @@ def clean_text(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
-def _ask(root: Path, *arguments: str) -> bytes:
-    result = run_git(root, *arguments, output_limit=OUTPUT_LIMIT)
+def _ask(root: Path, *arguments: str, graph: Mapping[str, str]) -> bytes:
+    result = run_git(root, *arguments, output_limit=OUTPUT_LIMIT, environment=graph)
     check_result(arguments, result)
     if result.stdout_dropped:
         raise CodePlaneError("FILE_TOO_LARGE", "The history is too long for one answer; ask for fewer commits.")

@@ -1,4 +1,8 @@
-"""Paths as git's arguments: literal, from the top, and never an option or a pattern."""
+"""Paths as git's arguments: literal, and never an option or a pattern.
+
+They hold for git that is run at the root of the tree. `:(top)` would say that too, but keeps git from using the changed
+paths of a commit-graph.
+"""
 
 from collections.abc import Iterable
 
@@ -10,4 +14,4 @@ def pathspecs(paths: Iterable[RepoPath]) -> tuple[str, ...]:
     wanted = tuple(paths)
     if not wanted or RepoPath.ROOT in wanted:
         return ("--",)
-    return ("--", *(f":(top,literal){path.text}" for path in wanted))
+    return ("--", *(f":(literal){path.text}" for path in wanted))

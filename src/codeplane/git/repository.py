@@ -153,9 +153,13 @@ def git_version() -> str:
 
 
 def run_git(
-    directory: Path, *arguments: str, output_limit: int = 1024 * 1024, stdin: bytes | None = None
+    directory: Path,
+    *arguments: str,
+    output_limit: int = 1024 * 1024,
+    stdin: bytes | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> ProcessResult:
-    """Run git with fixed configuration, no prompt, no pager and a timeout."""
+    """Run git with fixed configuration, no prompt, no pager and a timeout; `environment` is laid over the fixed one."""
     settings = [part for item in _FIXED_CONFIGURATION for part in ("-c", item)]
     try:
         return run_process(
@@ -163,6 +167,7 @@ def run_git(
                 argv=("git", "--no-pager", *settings, *arguments),
                 cwd=directory,
                 environment=git_environment(os.environ),
+                extra_environment=environment or {},
                 timeout_seconds=GIT_TIMEOUT_SECONDS,
                 stdin=stdin,
                 output_limit_bytes=output_limit,

@@ -7,9 +7,11 @@ from pydantic import Field, ValidationInfo, model_validator
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
+from codeplane.git.commit_graph import NO_GRAPH
 from codeplane.git.history import (
     FileQuery,
     LineChange,
+    LineQuery,
     LogQuery,
     PathChange,
     read_file_history,
@@ -91,15 +93,16 @@ def _handle(context: CallContext, request: GitHistoryRequest) -> GitHistoryResul
     limit, skip, revision = state["limit"] + 1, state["skip"], state["revision"]
     lines: tuple[int, int] | None = tuple(state["lines"]) if state["lines"] else None
     entries: list[HistoryEntry]
+    graph = context.workspace.history_graph() if path is not None else NO_GRAPH
     if path is None or path == RepoPath.ROOT:
         query = LogQuery((revision,), limit, skip)
         entries = [HistoryEntry(**commit_fields(one)) for one in read_log(repository, query)]
     elif lines is not None:
-        found = read_line_history(repository, revision, path, lines, limit=limit, skip=skip)
+        found = read_line_history(repository, LineQuery(revision, path, lines, limit, skip), graph)
         entries = [_line_entry(change) for change in found]
     else:
         file_query = FileQuery(revision, path, limit, skip, state["follow"], state["stats"])
-        entries = [_path_entry(change) for change in read_file_history(repository, file_query)]
+        entries = [_path_entry(change) for change in read_file_history(repository, file_query, graph)]
     if not entries and request.cursor is None and path is not None:
         raise path_unknown(context.workspace, path, f"No commit up to {revision[:12]} touches {path}.")
     has_more = len(entries) == limit

@@ -369,7 +369,9 @@ def _blame(context: CallContext, request: GitInspectRequest, state: dict[str, An
     limit = _limit(request, state)
     try:
         # One line more than wanted tells whether there is more.
-        groups = read_blame(workspace.root, revision, path, first, min(last, first + limit))
+        groups = read_blame(
+            workspace.root, revision, path, (first, min(last, first + limit)), workspace.history_graph()
+        )
     except CodePlaneError as error:
         raise _with_near_paths(workspace, path, error) from error
     hunks, n_lines = _blame_hunks(groups, limit, path)

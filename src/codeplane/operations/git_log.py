@@ -6,6 +6,7 @@ from pydantic import Field, field_validator
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
+from codeplane.git.commit_graph import NO_GRAPH
 from codeplane.git.history import LogQuery, read_log, resolve_revisions
 from codeplane.git.ref_names import names_of
 from codeplane.ledger.effects import EffectClass, Effects
@@ -77,7 +78,8 @@ def _handle(context: CallContext, request: GitLogRequest) -> GitLogResult:
         if error.code != "GIT_NO_COMMITS":
             raise
         return GitLogResult(commits=[], why_empty="HEAD has no commit yet.", pagination=Pagination())
-    commits = read_log(repository, query, context.workspace.known_commits)
+    graph = NO_GRAPH if query.is_plain else context.workspace.history_graph()
+    commits = read_log(repository, query, context.workspace.known_commits, graph)
     has_more = len(commits) == query.limit
     shown = commits[: query.limit - 1]
     names = names_of(repository, [commit.oid for commit in shown]) if shown else {}

@@ -2,7 +2,7 @@
 
 import stat
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +22,7 @@ from codeplane.core.tracing import open_tracer
 from codeplane.edit.editor import Editor
 from codeplane.edit.locks import PathLocks
 from codeplane.edit.records import RecordStore
+from codeplane.git.commit_graph import CommitGraph
 from codeplane.git.history import Commit
 from codeplane.git.repo_version import RepoVersion, TrackedView
 from codeplane.git.repository import (
@@ -105,6 +106,7 @@ class Workspace:
         self._index_lock = threading.Lock()
         self.last_reconcile_ms: int | None = None
         # Commits never change: those that were read once need not be read again.
+        self.commit_graph = CommitGraph(repository, places.shared / "history")
         self.known_commits: dict[str, tuple[int, Commit]] = {}
         self.repo_id = self.chain.set_meta_once("repo_id", ids.new("repo"))
         self.chain.sealer = Sealer(Anchor(places.user.ledger_seals, self.repo_id, places.ledger), clock)
@@ -264,6 +266,11 @@ class Workspace:
         except OSError:
             return None
 
+    def history_graph(self) -> Mapping[str, str]:
+        """Return what tells git of our commit-graph; it is made in the background once histories are asked for."""
+        self.commit_graph.freshen()
+        return self.commit_graph.environment()
+
     def git_lease(self) -> GitLease:
         """Return the lease under which git changes this repository."""
         return GitLease(self.places.shared / "git.lock")
@@ -345,6 +352,7 @@ class Workspace:
             self.chain.flush()
             self.sessions.save()
             self.tasks.close_own(self.ownership.owner)
+        self.commit_graph.close()
         self.ownership.release()
         if self._index is not None:
             self._index.close()

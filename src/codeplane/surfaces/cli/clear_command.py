@@ -20,6 +20,7 @@ _DERIVED = (
     "index.db-shm",
     "index.db.lock",
     "tantivy",
+    "history",
     "logs",
     "work",
     "port",
