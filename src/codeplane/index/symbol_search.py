@@ -361,15 +361,41 @@ def _containing(key: str, names: bytes) -> Iterator[tuple[Match, list[str]]]:
     What holds one or two letters is nearly everything, so that such a key has to stand at the beginning.
     """
     data = _data(key)
-    escaped = re.escape(data)
-    for match, form in ((Match.PREFIX, b"(?m)^%b.+$" % escaped), (Match.PART, b"(?m)^.+%b.*$" % escaped)):
-        if (match is Match.PART and len(key) < _MIN_PART_LENGTH) or data not in names:
+    if not data or b"\n" in data:
+        return
+    for match, find in ((Match.PREFIX, _beginning), (Match.PART, _holding)):
+        if match is Match.PART and len(key) < _MIN_PART_LENGTH:
             return
-        found = _matching(form, names)
-        if match is Match.PART:
-            found = {one for one in found if not one.startswith(key)}
+        found = [one.decode("utf-8", "surrogatepass") for one in find(data, names)]
         for _, group in itertools.groupby(sorted(found, key=lambda one: (len(one), one)), key=len):
             yield match, list(group)
+
+
+def _beginning(data: bytes, names: bytes) -> Iterator[bytes]:
+    """Yield the names that begin with some bytes and go on."""
+    at = -1 if names.startswith(data) else names.find(b"\n" + data)
+    while at >= 0 or names.startswith(data, at + 1):
+        end = _end_of_line(names, at + 1)
+        if end > at + 1 + len(data):
+            yield names[at + 1 : end]
+        at = names.find(b"\n" + data, end)
+        if at < 0:
+            return
+
+
+def _holding(data: bytes, names: bytes) -> Iterator[bytes]:
+    """Yield the names that hold some bytes further on, and do not begin with them."""
+    at = names.find(data)
+    while at >= 0:
+        begin, end = names.rfind(b"\n", 0, at) + 1, _end_of_line(names, at)
+        if begin < at:
+            yield names[begin:end]
+        at = names.find(data, end)
+
+
+def _end_of_line(names: bytes, at: int) -> int:
+    end = names.find(b"\n", at)
+    return end if end >= 0 else len(names)
 
 
 def _near(key: str, names: bytes) -> list[str]:

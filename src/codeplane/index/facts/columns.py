@@ -2,7 +2,6 @@
 
 import sqlite3
 import struct
-import zlib
 from array import array
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,8 +11,7 @@ from operator import sub
 from typing import Final
 
 from codeplane.index.facts.outline_storage import reading_own_bytes
-
-_LEVEL: Final = 4
+from codeplane.index.facts.packing import packed, unpacked
 
 # What a reference is linked to, besides an expression.
 LOCAL: Final = 0  # its bind says everything there is to say
@@ -82,7 +80,7 @@ def encode_columns(columns: Columns) -> bytes:
     head = array("I", [len(names)])
     for width, data in arrays:
         head.extend((width, len(data) // width))
-    return zlib.compress(b"".join([head.tobytes(), names, *[data for _, data in arrays]]), _LEVEL)
+    return packed(b"".join([head.tobytes(), names, *[data for _, data in arrays]]))
 
 
 def decode_columns(blob: bytes) -> Columns:
@@ -92,7 +90,7 @@ def decode_columns(blob: bytes) -> Columns:
         CodePlaneError: INDEX_CORRUPT when they are none.
     """
     with reading_own_bytes():
-        return _decoded(zlib.decompress(blob))
+        return _decoded(unpacked(blob))
 
 
 def _decoded(data: bytes) -> Columns:

@@ -5,7 +5,6 @@ most questions need a few fields of a few definitions.
 """
 
 import marshal
-import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,9 +15,9 @@ from typing import Any, Final
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.outline import END, LAST_LINE, NAME, NAME_LINE, NAME_START, PATH, START, Outline, Rows
+from codeplane.index.facts.packing import PackingError, packed, unpacked
 from codeplane.languages.facts import Definition
 
-_LEVEL: Final = 4
 _HOLDS_NUMBERS: Final = tuple(
     name not in {"name", "lexical_path", "signature", "documentation", "owner", "decorators", "bases"}
     for name in Definition._fields
@@ -59,7 +58,7 @@ class _Joined(Sequence[Any]):
 
 
 def encode_outline(outline: Outline) -> bytes:
-    """Return an outline as bytes; zlib's checksum guards what `marshal` is given to read."""
+    """Return an outline as bytes; the checksum of what is packed guards what `marshal` is given to read."""
     n_visible = outline.n_visible
     definitions = outline.definition_rows.columns()
     value = (
@@ -71,7 +70,7 @@ def encode_outline(outline: Outline) -> bytes:
         _numbers(outline.expression_uses),
         tuple([getattr(outline, name) for name in _AS_IT_IS]),
     )
-    return zlib.compress(marshal.dumps(value), _LEVEL)
+    return packed(marshal.dumps(value))
 
 
 def _stored_definitions(columns: list[Sequence[Any]]) -> list[_Column]:
@@ -101,7 +100,7 @@ def decode_outline(blob: bytes) -> Outline:
         CodePlaneError: INDEX_CORRUPT when they are no outline.
     """
     with reading_own_bytes():
-        return _decoded(marshal.loads(zlib.decompress(blob)))  # noqa: S302 - our own bytes, checked by zlib
+        return _decoded(marshal.loads(unpacked(blob)))  # noqa: S302 - our own bytes, checked by their sum
 
 
 @contextmanager
@@ -109,7 +108,7 @@ def reading_own_bytes() -> Iterator[None]:
     """Tell bytes that are not what they should be as a damaged index, which is then built again."""
     try:
         yield
-    except (zlib.error, ValueError, EOFError, TypeError, IndexError) as error:
+    except (PackingError, ValueError, EOFError, TypeError, IndexError) as error:
         raise CodePlaneError("INDEX_CORRUPT", f"Stored facts cannot be read: {error}") from error
 
 

@@ -1,12 +1,11 @@
 """Links as they are stored: what the expressions of a file mean, how sure that is, and the chain that proves it."""
 
 import marshal
-import zlib
 from array import array
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-_LEVEL: Final = 1
+from codeplane.index.facts.packing import packed, unpacked
 
 # The steps that prove a link: what kind of step, a file, a number.
 Chain = tuple[tuple[int, int, int], ...]
@@ -45,11 +44,11 @@ class Target(NamedTuple):
 def encode_resolution(targets: list[Target], numbers: "array[int]") -> bytes:
     """Return the targets of a file and which expression has which, as bytes; tiers and steps are plain numbers."""
     rows = [(file_id, number, tier, list(chain)) for file_id, number, tier, chain in targets]
-    return zlib.compress(marshal.dumps((rows, numbers.tobytes())), _LEVEL)
+    return packed(marshal.dumps((rows, numbers.tobytes())))
 
 
 def decode_resolution(blob: bytes) -> tuple[list[Target], "array[int]"]:
     """Return targets and, for each expression, the number of its target or 0."""
-    rows, data = marshal.loads(zlib.decompress(blob))  # noqa: S302 - our own bytes, checked by zlib
+    rows, data = marshal.loads(unpacked(blob))  # noqa: S302 - our own bytes, checked by their sum
     numbers = array("I", data)
     return [Target(file_id, number, tier, tuple(chain)) for file_id, number, tier, chain in rows], numbers
