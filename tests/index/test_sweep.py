@@ -188,3 +188,38 @@ def test_whether_directories_tell_is_tried(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(Path, "touch", lambda _path: None)
     assert not directories_tell(tmp_path)
     assert not directories_tell(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(("age_seconds", "n_passes"), [(60, 1), (0, 2)])
+def test_the_first_pass_decides_once_unless_rules_are_fresh(tmp_path: Path, age_seconds: int, n_passes: int) -> None:
+    root = tmp_path / "tree"
+    write(root, {"a/f.py": "x\n", "b/g.py": "y\n", IGNORE_FILE: "b/\n", f"a/{IGNORE_FILE}": "# nothing\n"})
+    sweeper = _sweeper(root, keeps_listings=True, later_ns=age_seconds * 10**9)
+    listed: list[str] = []
+    real = sweeper._listed
+
+    def count(prefix: str, stamp: stamps.Stamp, rules: IgnoreRules) -> object:
+        listed.append(prefix)
+        return real(prefix, stamp, rules)
+
+    sweeper._listed = count  # type: ignore[assignment, method-assign]
+    assert set(sweeper.sweep().files) == {"a/f.py", IGNORE_FILE, f"a/{IGNORE_FILE}"}
+    assert listed == ["", "a/"] * n_passes
+
+
+def test_rules_that_change_during_the_first_pass_are_followed(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    write(root, {"a/f.py": "x\n", "b/g.py": "y\n", "a/h.txt": "z\n", IGNORE_FILE: "# nothing\n"})
+    sweeper = _sweeper(root, keeps_listings=True, later_ns=0)
+    real = sweeper._listed
+
+    def change_meanwhile(prefix: str, stamp: stamps.Stamp, rules: IgnoreRules) -> object:
+        listing = real(prefix, stamp, rules)
+        if not prefix:
+            write(root, {IGNORE_FILE: "b/\n*.txt\n"})
+        return listing
+
+    sweeper._listed = change_meanwhile  # type: ignore[assignment, method-assign]
+    sweeper.sweep()
+    sweeper._listed = real  # type: ignore[method-assign]
+    assert set(sweeper.sweep().files) == {"a/f.py", IGNORE_FILE}

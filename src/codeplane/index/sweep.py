@@ -163,12 +163,15 @@ class Sweeper:
         deciders = self._deciders()
         if deciders != self._decided_by:
             self._forget_tracking()
+        begun_ns, had_decisions = self._now_ns(), bool(self._decisions)
         found, read = self._look_again()
         if found is None:
             found = self._walk(read, expect_many)
         ignore_stamps = self._stamps_of_rules(found.files)
-        if ignore_stamps != self._ignore_stamps:
-            # An ignore file changed, so every decision is made anew.
+        is_settled = not any(stamp.is_racy(begun_ns) for stamp in ignore_stamps.values())
+        if ignore_stamps != self._ignore_stamps and (had_decisions or not is_settled):
+            # An ignore file changed, so every decision is made anew. Decisions that were all made in this pass stand,
+            # unless the file may have changed while it went on.
             self._forget()
             found = self._walk({})
             ignore_stamps = self._stamps_of_rules(found.files)
