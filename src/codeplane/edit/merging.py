@@ -1,9 +1,10 @@
 """Merge two changes of one text, line by line; where they touch the same lines nothing is guessed."""
 
-import difflib
 import re
 from dataclasses import dataclass
 from typing import Final
+
+from codeplane.core.line_matching import matching_blocks
 
 _LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
 # Beyond that comparing takes too long to be worth it.
@@ -60,20 +61,13 @@ def moved_lines(base: bytes, now: bytes, first: int, last: int) -> tuple[int, in
 
 
 def _hunks(base: list[bytes], other: list[bytes]) -> list[_Hunk]:
-    first = 0
-    while first < min(len(base), len(other)) and base[first] == other[first]:
-        first += 1
-    last = 0
-    while last < min(len(base), len(other)) - first and base[-1 - last] == other[-1 - last]:
-        last += 1
-    matcher = difflib.SequenceMatcher(
-        None, base[first : len(base) - last], other[first : len(other) - last], autojunk=False
-    )
-    return [
-        _Hunk(first + a1, first + a2, tuple(other[first + b1 : first + b2]))
-        for tag, a1, a2, b1, b2 in matcher.get_opcodes()
-        if tag != "equal"
-    ]
+    hunks = []
+    at = other_at = 0
+    for start, other_start, size in (*matching_blocks(base, other), (len(base), len(other), 0)):
+        if start > at or other_start > other_at:
+            hunks.append(_Hunk(at, start, tuple(other[other_at:other_start])))
+        at, other_at = start + size, other_start + size
+    return hunks
 
 
 def _touch(one: _Hunk, other: _Hunk) -> bool:

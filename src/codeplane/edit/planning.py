@@ -13,6 +13,7 @@ from operator import add
 from typing import Any, Final
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.line_matching import counted_changes
 from codeplane.core.paths import RepoPath
 from codeplane.edit.texts import SourceFile, endings_for, read_text
 
@@ -340,19 +341,7 @@ def _counts(file: SourceFile, group: list[_Region]) -> tuple[int, int]:
     old = new = file.text[start:end]
     for region in reversed(group):
         new = new[: region.start - start] + region.replacement + new[region.end - start :]
-    before, after = _LINE.findall(old), _LINE.findall(new)
-    first = 0
-    while first < min(len(before), len(after)) and before[first] == after[first]:
-        first += 1
-    before, after = before[first:], after[first:]
-    while before and after and before[-1] == after[-1]:
-        before.pop()
-        after.pop()
-    if not before or not after:
-        return len(after), len(before)
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    same = sum(size for _, _, size in matcher.get_matching_blocks())
-    return len(after) - same, len(before) - same
+    return counted_changes(_LINE.findall(old), _LINE.findall(new))
 
 
 def _n_lines(text: str) -> int:

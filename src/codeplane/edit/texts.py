@@ -5,7 +5,6 @@ are not valid in their encoding become lone surrogates and come back as they wer
 """
 
 import codecs
-import difflib
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from operator import add
 from typing import Final
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.line_matching import matching_blocks
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -131,8 +131,7 @@ def endings_for(old_lines: list[str], old_endings: list[str], new_lines: list[st
     if len(kinds) <= 1:
         return [next(iter(kinds), usual)] * len(new_lines)
     endings = [old_endings[0] or usual] * len(new_lines)
-    matcher = difflib.SequenceMatcher(None, old_lines, new_lines, autojunk=False)
-    for old, new, size in matcher.get_matching_blocks():
+    for old, new, size in matching_blocks(old_lines, new_lines):
         for step in range(size):
             endings[new + step] = old_endings[old + step] or usual
     return endings

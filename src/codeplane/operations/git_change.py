@@ -1,7 +1,5 @@
 """What every mutating git tool answers beside its own fields: the whole delta, so that nobody has to look again."""
 
-import difflib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,6 +8,7 @@ from pydantic import Field
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_bytes
+from codeplane.core.line_matching import counted_changes
 from codeplane.core.printable import printable_name
 from codeplane.git.contents import changed_lines_of_blobs, changed_lines_of_trees, empty_tree_beside, read_blobs
 from codeplane.git.progress import progress_of
@@ -32,8 +31,6 @@ _MOST_REFS = 50
 _SHOWN_FILES = 6
 _SHOWN_SYMBOLS = 10
 _SHOWN_TESTS = 5
-_MOST_COMPARED = 1_000_000
-_MOST_PAIRS = 1_000_000
 
 Place = Literal["head", "index", "working_tree"]
 
@@ -273,21 +270,8 @@ def _content_hash(data: bytes | None, oid: str | None) -> str | None:
 
 
 def _counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
-    """Return how many lines came and went; of very long or very repetitive texts, not counting lines that moved."""
-    old, new = (before or b"").splitlines(), (after or b"").splitlines()
-    before_counts, after_counts = Counter(old), Counter(new)
-    # The comparison looks at every pair of equal lines, again and again.
-    n_pairs = sum(count * after_counts[line] for line, count in before_counts.items())
-    if len(before or b"") + len(after or b"") > _MOST_COMPARED or n_pairs > _MOST_PAIRS:
-        return (after_counts - before_counts).total(), (before_counts - after_counts).total()
-    added = removed = 0
-    for tag, old_first, old_last, new_first, new_last in difflib.SequenceMatcher(
-        None, old, new, autojunk=False
-    ).get_opcodes():
-        if tag != "equal":
-            removed += old_last - old_first
-            added += new_last - new_first
-    return added, removed
+    """Return how many lines came and went."""
+    return counted_changes((before or b"").splitlines(), (after or b"").splitlines())
 
 
 def _symbols(workspace: Workspace, files: Sequence[_File]) -> tuple[dict[str, list[str]], bool]:
