@@ -36,6 +36,7 @@ _FILE: Final = Path("info", "commit-graph")
 _MAKING: Final = "making"
 _HEAD: Final = b"CGPH"
 _HASHES: Final = {1: "sha1", 2: "sha256"}
+_CHUNK_BYTES: Final = 1024 * 1024
 _PARTIAL: Final = r"^(extensions\.partialclone|remote\..*\.promisor)$"
 
 
@@ -51,7 +52,8 @@ class CommitGraph:
         self._closing = threading.Event()
         self._lock = threading.Lock()
         self._maker: threading.Thread | None = None
-        self._sound: tuple[int, int, int] | None = None
+        # The version of the file that was last summed up, and whether it was whole.
+        self._summed: tuple[tuple[int, int, int], bool] | None = None
 
     def environment(self) -> Mapping[str, str]:
         """Return what tells git to use it; nothing when there is none that is whole."""
@@ -149,20 +151,28 @@ class CommitGraph:
         try:
             status = place.stat()
             stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
-            if stamp != self._sound:
-                self._sound = stamp if _ends_with_its_sum(place.read_bytes()) else None
+            summed = self._summed
+            if summed is None or summed[0] != stamp:
+                self._summed = summed = (stamp, _ends_with_its_sum(place))
         except OSError:
             return False
-        return stamp == self._sound
+        return summed[1]
 
 
-def _ends_with_its_sum(data: bytes) -> bool:
-    kind = _HASHES.get(data[5]) if data.startswith(_HEAD) and len(data) > len(_HEAD) + 1 else None
-    if kind is None:
-        return False
-    summed = hashlib.new(kind, usedforsecurity=False)
-    summed.update(memoryview(data)[: -summed.digest_size])
-    return data.endswith(summed.digest())
+def _ends_with_its_sum(place: Path) -> bool:
+    """Tell whether a file is a commit-graph whose last bytes are the sum of all before."""
+    with place.open("rb") as file:
+        head = file.read(len(_HEAD) + 2)
+        kind = _HASHES.get(head[-1]) if head.startswith(_HEAD) and len(head) == len(_HEAD) + 2 else None
+        if kind is None:
+            return False
+        summed = hashlib.new(kind, head, usedforsecurity=False)
+        last = b""
+        while chunk := file.read(_CHUNK_BYTES):
+            last += chunk
+            summed.update(last[: -summed.digest_size])
+            last = last[-summed.digest_size :]
+        return last == summed.digest()
 
 
 def _looking_into(first: Path, *others: Path) -> dict[str, str]:
