@@ -266,3 +266,14 @@ def test_a_cursor_of_one_operation_is_no_cursor_of_another(door: Door) -> None:
     listing = result_of(call(door, "list_files", {"limit": 1}))
     cursor = listing["pagination"]["next_cursor"]
     assert error_of(call(door, "read_source", {"cursor": cursor})) == "CURSOR_INVALID"
+
+
+def test_an_unknown_argument_is_answered_with_the_nearest_example_and_where_else_to_look(door: Door) -> None:
+    error = call(door, "git_branch", {"action": "create", "name": "feature", "checkout": True}).error
+    assert error is not None
+    assert error.error == "INVALID_ARGUMENTS"
+    assert '"action": "create"' in error.required_action
+    assert error.required_action.endswith("You want to switch to a branch: git_checkout, with `create` for a new one.")
+    mistyped = call(door, "git_branch", {"action": "create", "nme": "feature"}).error
+    assert mistyped is not None
+    assert "git_checkout" not in mistyped.required_action

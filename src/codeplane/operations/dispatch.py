@@ -13,7 +13,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.ledger.callers import Caller
 from codeplane.operations.answer import Answer
 from codeplane.operations.models import Request, Understanding
-from codeplane.operations.operation import AnyOperation
+from codeplane.operations.operation import AnyOperation, Example
 from codeplane.operations.run import CallControls, Door, reject, run
 
 CALL = "call"
@@ -76,19 +76,30 @@ def understand(operation: AnyOperation, arguments: Mapping[str, Any], understand
     try:
         request: Request = operation.request_type.model_validate(dict(arguments), context=understanding)
     except ValidationError as error:
-        raise argument_error(operation, error) from error
+        raise argument_error(operation, arguments, error) from error
     return request
 
 
-def argument_error(operation: AnyOperation, error: ValidationError) -> CodePlaneError:
+def argument_error(operation: AnyOperation, arguments: Mapping[str, Any], error: ValidationError) -> CodePlaneError:
     """Return INVALID_ARGUMENTS for what pydantic found, in words a caller can act on."""
-    problems = [_problem(operation, item) for item in error.errors(include_url=False, include_context=True)[:8]]
-    fitting = max(operation.examples, key=lambda example: len(set(example.params) & _concerned(error)))
+    items = error.errors(include_url=False, include_context=True)
+    problems = [_problem(operation, item) for item in items[:8]]
+    concerned = _concerned(error)
+
+    def fits(example: Example) -> tuple[int, int]:
+        n_as_given = sum(name in arguments and arguments[name] == value for name, value in example.params.items())
+        return len(set(example.params) & concerned), n_as_given
+
+    fitting = max(operation.examples, key=fits)
     example = json.dumps(dict(fitting.params), ensure_ascii=False)
+    hint = f"A correct call: {operation.name} {example}"
+    if any(item["type"] == "extra_forbidden" and not _nearest(operation, item) for item in items):
+        # What this operation does not know another one may.
+        hint = "\n".join([hint, *operation.when_not_to_use])
     return CodePlaneError(
         "INVALID_ARGUMENTS",
         f"{operation.name}: " + "; ".join(problems) + ".",
-        hint=f"A correct call: {operation.name} {example}",
+        hint=hint,
         details={"problems": problems, "example": dict(fitting.params)},
     )
 
@@ -105,7 +116,7 @@ def _problem(operation: AnyOperation, item: Mapping[str, Any]) -> str:
     where = ".".join(str(part) for part in item["loc"]) or "the arguments"
     if item["type"] == "extra_forbidden":
         known = _known_names(operation)
-        near = difflib.get_close_matches(str(item["loc"][-1])[:80], known, n=1, cutoff=0.4)
+        near = _nearest(operation, item)
         return f"`{where[:80]}` is unknown" + (
             f" (did you mean `{near[0]}`?)" if near else f" (known: {', '.join(known)})"
         )
@@ -115,6 +126,10 @@ def _problem(operation: AnyOperation, item: Mapping[str, Any]) -> str:
     if not item["loc"]:
         return message[:300]
     return f"`{where[:80]}`: {message[:1].lower()}{message[1:300]}"
+
+
+def _nearest(operation: AnyOperation, item: Mapping[str, Any]) -> list[str]:
+    return difflib.get_close_matches(str(item["loc"][-1])[:80], _known_names(operation), n=1, cutoff=0.4)
 
 
 def _known_names(operation: AnyOperation) -> list[str]:
