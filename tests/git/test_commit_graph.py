@@ -292,3 +292,18 @@ def test_whoever_is_gone_soon_makes_none(tmp_path: Path) -> None:
     graph.freshen()
     graph.close()
     assert not _file_of(root).parents[1].exists()
+
+
+def test_a_process_that_lives_long_makes_it_again_but_not_with_every_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = _long_history(tmp_path / "r")
+    graph = _graph(root)
+    _freshened(graph, monkeypatch)
+    first = _file_of(root).stat().st_ino
+    os.utime(_file_of(root), (0, 0))
+    _freshened(graph, monkeypatch)
+    assert _file_of(root).stat().st_ino == first
+    monkeypatch.setattr(commit_graph, "_AGAIN_SECONDS", 0.0)
+    _freshened(graph, monkeypatch)
+    assert _file_of(root).stat().st_ino != first

@@ -28,6 +28,8 @@ NO_GRAPH: Final[Mapping[str, str]] = MappingProxyType({})
 # Whoever asks once and ends, as a command in a terminal does, is gone before.
 _DELAY_SECONDS: Final = 3.0
 _LONGEST_SECONDS: Final = 900.0
+# Where it cannot be made it is not tried with every question.
+_AGAIN_SECONDS: Final = 3600.0
 # After this nobody is at work any more.
 _LEFT_SECONDS: Final = 1800.0
 _OLD_SECONDS: Final = 24 * 3600.0
@@ -52,6 +54,7 @@ class CommitGraph:
         self._closing = threading.Event()
         self._lock = threading.Lock()
         self._maker: threading.Thread | None = None
+        self._tried_at = -_AGAIN_SECONDS
         # The version of the file that was last summed up, and whether it was whole.
         self._summed: tuple[tuple[int, int, int], bool] | None = None
 
@@ -62,9 +65,11 @@ class CommitGraph:
         return _looking_into(self._directory, self._objects)
 
     def freshen(self) -> None:
-        """Make it in the background when it is missing or a day old; once in the life of a process."""
+        """Make it in the background when it is missing or a day old; at most once an hour."""
         with self._lock:
-            if self._maker is None and not self._closing.is_set() and self._is_due():
+            is_early = time.monotonic() - self._tried_at < _AGAIN_SECONDS
+            if not is_early and not self._closing.is_set() and self._is_due():
+                self._tried_at = time.monotonic()
                 self._maker = threading.Thread(target=self._make_later, name="codeplane-commit-graph", daemon=True)
                 self._maker.start()
 
