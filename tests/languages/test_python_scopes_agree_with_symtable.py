@@ -12,6 +12,7 @@ from languages.python_judge import GRAMMAR_ERROR, judge
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
 # `(name): int` annotates without binding; we take the parenthesised name for a target.
 KNOWN = {"test/test_grammar.py"}
+_N_PARTS = 8
 
 
 def _modules() -> list[Path]:
@@ -44,10 +45,14 @@ def test_a_sample_of_the_standard_library_agrees() -> None:
 
 
 @pytest.mark.slow
-def test_all_of_the_standard_library_agrees() -> None:
-    found, n_judged, n_grammar = _disagreements(_modules())
+@pytest.mark.parametrize("part", range(_N_PARTS))
+def test_all_of_the_standard_library_agrees(part: int) -> None:
+    # In parts, so that several processes can share them; by chance, because what is hard stands together.
+    modules = _modules()
+    random.Random(5).shuffle(modules)
+    found, n_judged, n_grammar = _disagreements(modules[part::_N_PARTS])
     assert found == []
-    assert n_grammar <= n_judged // 100
+    assert n_grammar <= 1 + n_judged // 100
 
 
 @pytest.mark.parametrize("case", BINDING_CASES, ids=lambda case: case.title)
