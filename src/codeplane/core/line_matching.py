@@ -63,8 +63,8 @@ def counted_changes(old: Lines, new: Lines) -> tuple[int, int]:
     if not _is_quick(before, after):
         came, went = Counter(after) - Counter(before), Counter(before) - Counter(after)
         return came.total(), went.total()
-    same = sum(block.size for block in matching_blocks(old, new))
-    return len(new) - same, len(old) - same
+    same = sum(block.size for block in matching_blocks(before, after))
+    return len(after) - same, len(before) - same
 
 
 def _trimmed(old: Lines, new: Lines, part: _Part) -> tuple[Block, Block, _Part]:

@@ -34,6 +34,7 @@ _AGAIN_SECONDS: Final = 3600.0
 _LEFT_SECONDS: Final = 1800.0
 _OLD_SECONDS: Final = 24 * 3600.0
 _FILE: Final = Path("info", "commit-graph")
+_ALTERNATES: Final = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 # The directory in which a new one is made is also the sign that somebody makes it.
 _MAKING: Final = "making"
 _HEAD: Final = b"CGPH"
@@ -58,10 +59,16 @@ class CommitGraph:
         # The version of the file that was last summed up, and whether it was whole.
         self._summed: tuple[tuple[int, int, int], bool] | None = None
 
-    def environment(self) -> Mapping[str, str]:
-        """Return what tells git to use it; nothing when there is none that is whole."""
+    def environment(self, *, may_write: bool = False) -> Mapping[str, str]:
+        """Return what tells git to use it; nothing when there is none that is whole.
+
+        A command that may write objects writes them where git looks first, which has to be the repository then: it
+        uses ours only where the repository has no commit-graph.
+        """
         if not self._is_sound():
             return NO_GRAPH
+        if may_write:
+            return {_ALTERNATES: _quoted(self._directory)}
         return _looking_into(self._directory, self._objects)
 
     def freshen(self) -> None:
@@ -182,5 +189,8 @@ def _ends_with_its_sum(place: Path) -> bool:
 
 def _looking_into(first: Path, *others: Path) -> dict[str, str]:
     """Return what makes git look for objects, and for a commit-graph, in these directories in this order."""
-    quoted = ('"' + str(place).replace("\\", "\\\\").replace('"', '\\"') + '"' for place in others)
-    return {"GIT_OBJECT_DIRECTORY": str(first), "GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(quoted)}
+    return {"GIT_OBJECT_DIRECTORY": str(first), _ALTERNATES: ":".join(map(_quoted, others))}
+
+
+def _quoted(place: Path) -> str:
+    return '"' + str(place).replace("\\", "\\\\").replace('"', '\\"') + '"'

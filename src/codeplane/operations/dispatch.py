@@ -82,8 +82,8 @@ def understand(operation: AnyOperation, arguments: Mapping[str, Any], understand
 
 def argument_error(operation: AnyOperation, arguments: Mapping[str, Any], error: ValidationError) -> CodePlaneError:
     """Return INVALID_ARGUMENTS for what pydantic found, in words a caller can act on."""
-    items = error.errors(include_url=False, include_context=True)
-    problems = [_problem(operation, item) for item in items[:8]]
+    items = error.errors(include_url=False, include_context=True)[:8]
+    problems = [_problem(operation, item) for item in items]
     concerned = _concerned(error)
 
     def fits(example: Example) -> tuple[int, int]:

@@ -369,9 +369,9 @@ def _blame(context: CallContext, request: GitInspectRequest, state: dict[str, An
     limit = _limit(request, state)
     try:
         # One line more than wanted tells whether there is more.
-        groups = read_blame(
-            workspace.root, revision, path, (first, min(last, first + limit)), workspace.history_graph()
-        )
+        # Git may keep what filters for showing a file make of it, in the repository.
+        graph = workspace.history_graph(may_write=True)
+        groups = read_blame(workspace.root, revision, path, (first, min(last, first + limit)), graph)
     except CodePlaneError as error:
         raise _with_near_paths(workspace, path, error) from error
     hunks, n_lines = _blame_hunks(groups, limit, path)

@@ -105,8 +105,8 @@ class Workspace:
         self._index: RepositoryIndex | None = None
         self._index_lock = threading.Lock()
         self.last_reconcile_ms: int | None = None
-        # Commits never change: those that were read once need not be read again.
         self.commit_graph = CommitGraph(repository, places.shared / "history")
+        # Commits never change: those that were read once need not be read again.
         self.known_commits: dict[str, tuple[int, Commit]] = {}
         self.repo_id = self.chain.set_meta_once("repo_id", ids.new("repo"))
         self.chain.sealer = Sealer(Anchor(places.user.ledger_seals, self.repo_id, places.ledger), clock)
@@ -266,10 +266,10 @@ class Workspace:
         except OSError:
             return None
 
-    def history_graph(self) -> Mapping[str, str]:
+    def history_graph(self, *, may_write: bool = False) -> Mapping[str, str]:
         """Return what tells git of our commit-graph; it is made in the background once histories are asked for."""
         self.commit_graph.freshen()
-        return self.commit_graph.environment()
+        return self.commit_graph.environment(may_write=may_write)
 
     def git_lease(self) -> GitLease:
         """Return the lease under which git changes this repository."""
