@@ -41,6 +41,8 @@ PACK_IS_CUT: Final = "its text file is missing or cut"
 _LOCK_SECONDS: Final = 600.0
 # Of so many epochs it is kept which facts the files had.
 KEPT_SNAPSHOTS: Final = 50
+# Where it stands that the links of the newest epoch are still to be made.
+UNLINKED: Final = "unlinked"
 # So long a reader may go on with a pack that was replaced.
 _READERS_SECONDS: Final = 600
 
@@ -173,12 +175,24 @@ class IndexedText(NamedTuple):
 
 
 class StoredState(NamedTuple):
-    """What the database holds of one epoch: the files, the rows of texts that some file holds, the size of the pack."""
+    """What the database holds of one epoch: the files, the rows of texts that some file holds, the size of the pack.
+
+    A large first build publishes everything but the links before them: until these follow, it is not linked.
+    """
 
     epoch: int
     files: dict[str, IndexedFile]
     text_rows: Sequence[tuple[Any, ...]]
     pack_size: int
+    is_linked: bool = True
+
+
+class Published(NamedTuple):
+    """What tells one published state from every other: the epoch, the pack that holds its texts, and its links."""
+
+    epoch: int
+    pack: str
+    is_linked: bool
 
 
 class IndexStore:
@@ -302,12 +316,10 @@ class IndexStore:
         """Return the number of the newest published state."""
         return number_of(self.meta("epoch", "0"))
 
-    def published(self) -> tuple[int, str]:
-        """Return the newest epoch and the name of the pack that holds its texts."""
+    def published(self) -> Published:
+        """Return what the newest state is known by."""
         with self.database.read() as connection:
-            rows = connection.execute("SELECT key, value FROM meta WHERE key IN ('epoch', 'pack')").fetchall()
-        values = {row[0]: row[1] for row in rows}
-        return number_of(values.get("epoch", "0")), str(values.get("pack", ""))
+            return published_in(connection)
 
     def pack_size(self) -> int:
         """Return how many bytes of the pack are in use or were."""
@@ -348,6 +360,13 @@ def number_of(text: str) -> int:
 def drawn_pack_name() -> str:
     """Return a new name for a pack."""
     return f"text-{RandomIds().new('p')[2:12]}.pack"
+
+
+def published_in(connection: sqlite3.Connection) -> Published:
+    """Return what the newest state that a connection sees is known by."""
+    rows = connection.execute("SELECT key, value FROM meta WHERE key IN ('epoch', 'pack', ?)", (UNLINKED,))
+    values = {row[0]: row[1] for row in rows}
+    return Published(number_of(values.get("epoch", "0")), str(values.get("pack", "")), values.get(UNLINKED, "") == "")
 
 
 def write_meta(connection: sqlite3.Connection, values: Mapping[str, str]) -> None:
@@ -398,13 +417,15 @@ def write_files(connection: sqlite3.Connection, rows: Sequence[tuple[object, ...
 
 def stored_state(connection: sqlite3.Connection) -> StoredState:
     """Return everything that is known of the epoch that a connection sees."""
-    values = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('epoch', 'pack_size')").fetchall())
+    published = published_in(connection)
+    size = connection.execute("SELECT value FROM meta WHERE key = 'pack_size'").fetchone()
     held = f"{_SELECT_TEXTS} WHERE text_id IN (SELECT text_id FROM files WHERE text_id IS NOT NULL)"  # noqa: S608 - ours
     return StoredState(
-        number_of(values.get("epoch", "0")),
+        published.epoch,
         {row[1]: _file(row) for row in _rows(connection, _SELECT_FILES)},
         list(_rows(connection, held)),
-        number_of(values.get("pack_size", "0")),
+        number_of(size[0] if size else "0"),
+        published.is_linked,
     )
 
 

@@ -26,11 +26,14 @@ from codeplane.index.index_store import (
     DAMAGE,
     KEPT_SNAPSHOTS,
     PACK_IS_CUT,
+    UNLINKED,
     IndexedFile,
     IndexedText,
     IndexStore,
+    Published,
     StoredState,
     number_of,
+    published_in,
     stored_files,
     stored_state,
     stored_texts,
@@ -47,12 +50,14 @@ from codeplane.store.sqlite import Database
 if TYPE_CHECKING:
     from codeplane.index.extraction import ExtractionPool
     from codeplane.index.structure import Structure
-    from codeplane.index.update import Progress, UpdateResult
+    from codeplane.index.update import IndexUpdate, Progress, UpdateResult
 
 _log = get_logger(__name__)
 # So many rows of texts that no file holds any more may be kept before they are read anew.
 _SPARE_ROWS: Final = 1000
 _NO_EPOCH: Final = -2
+# What decisions about paths rest on, what they leave out, and which names asked what git tracks.
+_Decisions = tuple[str, list[LeftOut], frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +85,8 @@ class IndexState:
     """A consistent view: the files and texts of one epoch, and what is left out of it.
 
     `stamps` are those of the files; `racy` are the files that may have been written again after they were read.
-    `order_before` is an order to take over when it is that of the same files. What only some questions need is made
-    when it is first asked for, because every start makes a state.
+    `order_before` is an order to take over when it is that of the same files. One that is not linked has everything
+    but links. What only some questions need is made when it is first asked for, because every start makes a state.
     """
 
     epoch: int
@@ -93,6 +98,7 @@ class IndexState:
     stamps: dict[str, FileStamp]
     racy: frozenset[str]
     order_before: tuple[IndexedFile, ...] = ()
+    is_linked: bool = True
 
     @cached_property
     def texts(self) -> dict[int, IndexedText]:
@@ -114,9 +120,9 @@ class IndexState:
         return tuple(sorted(files.values(), key=_rank))
 
     @property
-    def published(self) -> tuple[int, str]:
-        """Return the epoch and the name of the pack, which together tell whether another process has published."""
-        return self.epoch, self.pack.path.name
+    def published(self) -> Published:
+        """Return what tells whether another process has published."""
+        return Published(self.epoch, self.pack.path.name, self.is_linked)
 
 
 _COLLECT_AFTER = (50_000, 20, 50)
@@ -150,11 +156,33 @@ class Reconciler:
         self._finished = 0
         self._last: ReconcileReport | None = None
         self._has_failed = False
-        self._kept_decisions: tuple[str, list[LeftOut], frozenset[str]] | None = None
+        self._kept_decisions: _Decisions | None = None
         self.state: IndexState | None = None
         self._structure: tuple[Database, Structure] | None = None
         self._compact_above = 0
         self._pool: ExtractionPool | None = None
+        self._sweeping = threading.Lock()
+        self._is_building = False
+        self._unlinked: IndexState | None = None
+
+    def ensure_defined(self) -> ReconcileReport:
+        """Return when everything but the links is as the files were after this call.
+
+        While a first build makes its links, files that are still as it read them need not wait for these.
+
+        Raises:
+            CodePlaneError: the update failed; the index keeps its old epoch.
+        """
+        with self._turn:
+            while self._is_building and self._unlinked is None:
+                self._turn.wait()
+            unlinked = self._unlinked
+        if unlinked is not None and not unlinked.racy:
+            with self._sweeping:
+                found = self._sweeper.sweep()
+            if found.files == unlinked.stamps and found.left_out == list(unlinked.left_out):
+                return ReconcileReport(unlinked.epoch, n_files=len(found.files))
+        return self.ensure_fresh()
 
     def ensure_fresh(self) -> ReconcileReport:
         """Return after an update that began after this call; several callers may share it.
@@ -244,10 +272,13 @@ class Reconciler:
         stored = self._stored()
         with ExitStack() as ends:
             is_first = stored is not None and not stored.files
-            found = self._sweeper.sweep(partial(self._expect_many, ends) if is_first else None)
+            ends.enter_context(self._building(is_first))
+            with self._sweeping:
+                found = self._sweeper.sweep(partial(self._expect_many, ends) if is_first else None)
+                decided = (self._sweeper.decided_by, found.left_out, self._sweeper.by_tracking)
             swept = time.perf_counter()
             report = self._applied(found, stored)
-        self._keep_decisions(found)
+        self._keep_decisions(decided)
         self._compact_if_worthwhile()
         ended = time.perf_counter()
         if before is None and self.state is not None and len(self.state.stamps) >= MANY_FILES:
@@ -310,7 +341,7 @@ class Reconciler:
         # Only now: another process may have replaced the pack that the state before was read from.
         if not before.pack.holds(before.pack_size):
             raise CodePlaneError("INDEX_CORRUPT", PACK_IS_CUT)
-        if not before.racy and found.files == before.stamps and before.epoch:
+        if not before.racy and found.files == before.stamps and before.epoch and before.is_linked:
             self.state = _with_left_out(before, found)
             return ReconcileReport(before.epoch)
         return self._write(found, before)
@@ -354,6 +385,7 @@ class Reconciler:
             stamps=stamps,
             racy=racy,
             order_before=before.in_order if before is not None and "in_order" in before.__dict__ else (),
+            is_linked=stored.is_linked,
         )
 
     def _take_over_decisions(self, stored: StoredState) -> None:
@@ -370,16 +402,14 @@ class Reconciler:
             self._sweeper.prime(stamps, kept, decided_by, by_tracking)
             self._kept_decisions = (decided_by, kept, by_tracking)
 
-    def _keep_decisions(self, found: Sweep) -> None:
+    def _keep_decisions(self, now: _Decisions) -> None:
         """Keep what was decided for the next process, when it differs from what is kept."""
-        now = (self._sweeper.decided_by, found.left_out, self._sweeper.by_tracking)
         if now == self._kept_decisions:
             return
-        rows = [[item.path, item.rule, item.source, item.is_directory] for item in found.left_out]
-        names = json.dumps(sorted(self._sweeper.by_tracking))
-        self.store.set_meta(
-            {"left_out": json.dumps(rows), "decided_by": self._sweeper.decided_by, "by_tracking": names}
-        )
+        decided_by, left_out, by_tracking = now
+        rows = [[item.path, item.rule, item.source, item.is_directory] for item in left_out]
+        names = json.dumps(sorted(by_tracking))
+        self.store.set_meta({"left_out": json.dumps(rows), "decided_by": decided_by, "by_tracking": names})
         self._kept_decisions = now
 
     def _taken_structure(self) -> "Structure | None":
@@ -397,47 +427,81 @@ class Reconciler:
         from codeplane.index.update import IndexUpdate, UpdateInput  # noqa: PLC0415
 
         offered, self.offered = self.offered, {}
-        with self.store.database.write() as connection:
-            epoch = number_of(_meta(connection, "epoch", "0"))
-            self.store.follow_pack(connection)
-            if (epoch, self.store.pack.path.name) != before.published:
-                # Another process published while this one waited for its turn.
-                before = self._state_of(stored_state(connection), found, None)
-            removed, suspects = _difference(before, found)
-            given = UpdateInput(
-                found=found.files,
-                known=before.files,
-                removed=removed,
-                suspects=suspects,
-                holds_tracked=self._holds_tracked,
-                progress=self._progress,
-                offered=offered,
-                pool=self._taken_pool(),
-            )
-            size = number_of(_meta(connection, "pack_size", "0"))
-            is_large = len(removed) + len(suspects) >= MANY_FILES or self.lexical.epoch() < 0
-            ranked = self.lexical.begin(epoch) if is_large else None
-            structure = self._taken_structure()
-            try:
-                with self.store.pack.appending(size) as writer, _without_collecting(is_large):
-                    update = IndexUpdate(self._root, self.store, connection, self._now_ns, ranked, structure)
-                    result = update.run(given, writer, epoch)
-                if ranked is not None and (result.epoch != epoch or ranked.is_new):
-                    self._finish_ranked(ranked, result.epoch)
-            except BaseException:
+        with ExitStack() as ends:
+            with self.store.database.write() as connection:
+                self.store.follow_pack(connection)
+                published = published_in(connection)
+                if published != before.published:
+                    # Another process published while this one waited for its turn.
+                    before = self._state_of(stored_state(connection), found, None)
+                removed, suspects = _difference(before, found)
+                given = UpdateInput(
+                    found=found.files,
+                    known=before.files,
+                    removed=removed,
+                    suspects=suspects,
+                    holds_tracked=self._holds_tracked,
+                    progress=self._progress,
+                    offered=offered,
+                    pool=self._taken_pool(),
+                    is_linked=before.is_linked,
+                )
+                size = number_of(_meta(connection, "pack_size", "0"))
+                is_large = len(removed) + len(suspects) >= MANY_FILES or self.lexical.epoch() < 0
+                ranked = self.lexical.begin(published.epoch) if is_large else None
                 if ranked is not None:
-                    ranked.drop()
-                raise
-            stamp = self.store.pack.stamp()
-            values = {"epoch": str(result.epoch), "pack_size": str(writer.size), "pack_stamp": stamp}
-            write_meta(connection, values)
-            stored = self._reloaded(connection, before, suspects, result)._replace(pack_size=writer.size)
+                    ends.callback(ranked.drop)
+                structure = self._taken_structure()
+                update = IndexUpdate(self._root, self.store, connection, self._now_ns, ranked, structure)
+                ends.callback(update.close)
+                with self.store.pack.appending(size) as writer, _without_collecting(is_large):
+                    result = update.run(given, writer, published.epoch)
+                if ranked is not None and result.is_linked and (result.epoch != published.epoch or ranked.is_new):
+                    self._finish_ranked(ranked, result.epoch)
+                stamp = self.store.pack.stamp()
+                values = {"epoch": str(result.epoch), "pack_size": str(writer.size), "pack_stamp": stamp}
+                write_meta(connection, {**values, UNLINKED: "" if result.is_linked else "1"})
+                stored = self._reloaded(connection, before, suspects, result)._replace(pack_size=writer.size)
+            has_few = not (result.added or result.removed or result.reaches_others)
+            self.state = self._state_of(stored, found, before, suspects if has_few else None)
+            if not result.is_linked and not self._linked(update, self.state, ranked):
+                return self._apply(found, None)
+            update.close()
+            ends.pop_all()
         if update.structure is not None:
             self._structure = (self.store.database, update.structure)
-        has_few = not (result.added or result.removed or result.reaches_others)
-        self.state = self._state_of(stored, found, before, suspects if has_few else None)
         renamed = _renames(before.files, stored.files, list(result.removed), list(result.added))
         return ReconcileReport(result.epoch, result.added, result.changed, result.removed, renamed)
+
+    def _linked(self, update: "IndexUpdate", unlinked: IndexState, ranked: LexicalUpdate | None) -> bool:
+        """Make the links of a first build, whose definitions and texts can be asked for meanwhile.
+
+        Return false when another process has published since.
+        """
+        with self._turn:
+            self._unlinked = unlinked
+            self._turn.notify_all()
+        with self.store.database.write() as connection, _without_collecting(is_large=True):
+            if published_in(connection) != unlinked.published:
+                return False
+            update.link()
+            if ranked is not None:
+                self._finish_ranked(ranked, unlinked.epoch)
+            write_meta(connection, {UNLINKED: ""})
+        self.state = replace(unlinked, is_linked=True)
+        return True
+
+    @contextmanager
+    def _building(self, is_first: bool) -> Iterator[None]:  # noqa: FBT001 - used in one place
+        """Let whoever needs no links wait for less than a whole first build."""
+        with self._turn:
+            self._is_building = is_first
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._is_building, self._unlinked = False, None
+                self._turn.notify_all()
 
 
 @contextmanager

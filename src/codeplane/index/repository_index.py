@@ -112,7 +112,13 @@ class RepositoryIndex:
 
     def refresh(self) -> ReconcileReport:
         """Bring the index up to date with the files."""
-        report = self._reconciler.ensure_fresh()
+        return self._refreshed(self._reconciler.ensure_fresh())
+
+    def refresh_definitions(self) -> ReconcileReport:
+        """Bring all but the links up to date, for which a question about texts or definitions need not wait."""
+        return self._refreshed(self._reconciler.ensure_defined())
+
+    def _refreshed(self, report: ReconcileReport) -> ReconcileReport:
         self.last_report = report
         self.n_refreshes += 1
         self.n_updates += not report.is_unchanged

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from codeplane.index.contexts.probe import ParseQuality
@@ -73,6 +74,14 @@ class Structure:
     outlines: OutlineCache
 
 
+class Links(Enum):
+    """Which links an update makes: what its changes reach, all, or none because they follow."""
+
+    REACHED = "reached"
+    ALL = "all"
+    LATER = "later"
+
+
 class StructureUpdate:
     """Brings everything that depends on more than one file up to date, inside the transaction of an update.
 
@@ -93,7 +102,7 @@ class StructureUpdate:
         self._outlines = kept.outlines if kept is not None else OutlineCache(connection)
         self.structure = kept
 
-    def run(self, changes: FileChanges, epoch: int) -> bool:
+    def run(self, changes: FileChanges, epoch: int, made: Links = Links.REACHED) -> bool:
         """Give units, name modules, write definitions and links, keep a snapshot.
 
         Return whether files other than the changed ones got another unit or module.
@@ -114,7 +123,10 @@ class StructureUpdate:
                 if path not in changes.known or one.unit_id != changes.known[path].unit_id
             }
         named = changes.added | changes.changed | reidentified
-        for family, links in structure.families:
+        self.structure = structure
+        if made is Links.ALL:
+            self.link_all()
+        for family, links in structure.families if made is Links.REACHED else ():
             found = (
                 self._content_changes(family, changes)
                 if structure is kept
@@ -126,9 +138,17 @@ class StructureUpdate:
         definitions = self._definitions(structure.files, structure.roots, named)
         self._write_definitions(structure.files, changes, named, definitions, epoch)
         self._take_snapshot(structure.files, changes, epoch)
-        self._outlines.trim()
-        self.structure = structure
+        if made is not Links.LATER:
+            self._outlines.trim()
         return not reidentified <= changes.all
+
+    def link_all(self) -> None:
+        """Link every file anew."""
+        for family, links in self.structure.families if self.structure is not None else ():
+            self._roots_changed(family)
+            links.update(LinkChanges(frozenset(), frozenset(), set_changed=False, everything=True))
+            self._remember_texts(family, links)
+        self._outlines.trim()
 
     def _built(self, epoch: int) -> Structure:
         """Read the whole tree and build the linkers of its families."""

@@ -16,7 +16,7 @@ from codeplane.index.index_store import IndexedFile, IndexStore, write_files
 from codeplane.index.lexical_index import LexicalUpdate, documents_to_rank
 from codeplane.index.linking.update import forget_links
 from codeplane.index.source_text import holds_private_key
-from codeplane.index.structure import FileChanges, Structure, StructureUpdate
+from codeplane.index.structure import FileChanges, Links, Structure, StructureUpdate
 from codeplane.index.sweep import FileStamp
 from codeplane.index.text_pack import PackWriter
 from codeplane.index.tree_reader import TreeReader
@@ -32,7 +32,8 @@ Progress = Callable[[int, int], None]
 class UpdateInput:
     """What one update works on: the sweep's files, what is known, and what differs by stamp.
 
-    `offered` and `pool` are facts and processes that are at hand already.
+    `offered` and `pool` are facts and processes that are at hand already. `is_linked` says that what is known has its
+    links.
     """
 
     found: Mapping[str, FileStamp]
@@ -43,13 +44,14 @@ class UpdateInput:
     progress: Progress
     offered: OfferedFacts
     pool: ExtractionPool | None
+    is_linked: bool
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
     """What one update found to differ, and the epoch it makes.
 
-    `reaches_others` says that rows of other files changed too.
+    `reaches_others` says that rows of other files changed too; one that is not linked waits for `IndexUpdate.link`.
     """
 
     epoch: int
@@ -57,6 +59,7 @@ class UpdateResult:
     changed: tuple[str, ...]
     removed: tuple[str, ...]
     reaches_others: bool = True
+    is_linked: bool = True
 
 
 @dataclass(slots=True)
@@ -75,7 +78,8 @@ class _Reading:
 class IndexUpdate:
     """Carries one update through its steps inside a transaction.
 
-    `structure` is what the update before left, and afterwards what this one leaves for the next.
+    `structure` is what the update before left, and afterwards what this one leaves for the next. A large first build
+    leaves its links to a second transaction, so that definitions and texts can be asked for before.
     """
 
     def __init__(
@@ -93,13 +97,22 @@ class IndexUpdate:
         self.now_ns = now_ns
         self.ranked = ranked
         self.structure = kept
+        self._errands = ExitStack()
+        self._unlinked: StructureUpdate | None = None
+
+    def close(self) -> None:
+        """End what works for this update."""
+        self._errands.close()
+
+    def link(self) -> None:
+        """Make the links that the update left to a transaction of their own."""
+        if self._unlinked is not None:
+            self._unlinked.link_all()
+            self.structure = self._unlinked.structure
+        self._wait_for_ranked()
 
     def run(self, given: UpdateInput, writer: PackWriter, epoch: int) -> UpdateResult:
         """Write everything that differs; the epoch goes up by one when anything does, or when it is the first."""
-        with ExitStack() as errands:
-            return self._run(given, writer, epoch, errands)
-
-    def _run(self, given: UpdateInput, writer: PackWriter, epoch: int, errands: ExitStack) -> UpdateResult:
         before = {path: given.known[path] for path in given.removed if path in given.known}
         is_much = self._n_source_bytes(given) >= MANY_BYTES
         with TreeReader(self.root, MAX_TEXT_BYTES) as reader:
@@ -116,6 +129,7 @@ class IndexUpdate:
         ]
         is_new = bool(added or changed or removed) or epoch == 0
         epoch += is_new
+        made = Links.LATER if is_much and not given.known else Links.REACHED if given.is_linked else Links.ALL
         gone_ids = [(given.known[path].file_id,) for path in removed]
         self._forget(gone_ids)
         self._write_files(readings, given.known, epoch)
@@ -124,17 +138,23 @@ class IndexUpdate:
             if is_much and self.ranked.directory is not None:
                 # What follows needs one processor only.
                 documents = [tuple(one) for one in self.ranked.documents]
-                errand = self._errand(errands, "rank", str(self.ranked.directory), documents, epoch)
+                errand = self._errand("rank", str(self.ranked.directory), documents, epoch)
                 self.ranked.filled = errand.answer
         reaches_others = False
-        if is_new:
+        if is_new or made is Links.ALL:
             changes = FileChanges(given.known, frozenset(added), frozenset(changed), frozenset(removed))
             update = StructureUpdate(self.connection, self._text_of_path, given.holds_tracked, self.structure)
-            reaches_others = update.run(changes, epoch)
+            reaches_others = update.run(changes, epoch, made)
             self.structure = update.structure
+            self._unlinked = update if made is Links.LATER else None
+        if self._unlinked is None:
+            self._wait_for_ranked()
+        is_linked = self._unlinked is None
+        return UpdateResult(epoch, tuple(added), tuple(changed), tuple(removed), reaches_others, is_linked)
+
+    def _wait_for_ranked(self) -> None:
         if self.ranked is not None and self.ranked.filled is not None:
             self.ranked.filled()
-        return UpdateResult(epoch, tuple(added), tuple(changed), tuple(removed), reaches_others)
 
     def _forget(self, file_ids: list[tuple[int]]) -> None:
         self.connection.executemany("DELETE FROM files WHERE file_id = ?", file_ids)
@@ -152,8 +172,8 @@ class IndexUpdate:
             )  # fmt: skip
         write_files(self.connection, rows)
 
-    def _errand(self, errands: ExitStack, name: str, *values: object) -> Errand:
-        return errands.enter_context(closing(Errand(self.store.pack.path, name, *values)))
+    def _errand(self, name: str, *values: object) -> Errand:
+        return self._errands.enter_context(closing(Errand(self.store.pack.path, name, *values)))
 
     def _rank(
         self, ranked: LexicalUpdate, differing: Iterable[str], removed: Iterable[str], names: Mapping[int, str]

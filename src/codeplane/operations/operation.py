@@ -82,7 +82,8 @@ class Operation(Generic[RequestT, ResultT]):
 
     `profiles` names the small tool sets it belongs to; every operation is in `full`.
     `reads_only` names the files that the answer to a request rests on, when they are few and known beforehand: while
-    the rest of the tree is being indexed such a question need not wait.
+    the rest of the tree is being indexed such a question need not wait. `needs_links` tells whether it rests on what
+    names in other files mean: one that does not is answered while a first build still finds that out.
     `recover` tells the outcome of a call that was interrupted; without it the door compares file states.
     `is_dry_run` tells whether a request only asks what would happen: such a call is judged as a read, begins nothing
     and does not count. `runs_tests` lets calls count as test runs instead of mutations.
@@ -106,6 +107,7 @@ class Operation(Generic[RequestT, ResultT]):
     profiles: frozenset[str] = frozenset()
     reads_index: bool = False
     reads_only: Callable[[RequestT], tuple[str, ...]] = lambda _request: ()
+    needs_links: Callable[[RequestT], bool] = lambda _request: True
     recover: Callable[[Workspace, LedgerRow], Recovered] | None = None
     links: Callable[[ResultT], tuple[ResourceLink, ...]] = lambda _result: ()
     is_dry_run: Callable[[RequestT], bool] = lambda _request: False

@@ -346,7 +346,8 @@ def _refresh_index(door: Door, call: _Call) -> None:
     workspace = door.workspace
     if call.operation.reads_index and not workspace.index.are_fresh(call.operation.reads_only(call.request)):
         report = call.controls.report_progress
-        workspace.refresh_index(lambda n_done, n_all: report(n_done, n_all, "indexing"))
+        refresh = workspace.refresh_index if call.operation.needs_links(call.request) else workspace.refresh_definitions
+        refresh(lambda n_done, n_all: report(n_done, n_all, "indexing"))
     if call.operation.reads_index:
         call.index_epoch = workspace.index_epoch()
 

@@ -118,6 +118,13 @@ def _files_of(request: SearchRequest) -> tuple[str, ...]:
     return tuple(names) if request.mode == "lexical" and request.cursor is None and is_exact else ()
 
 
+def _needs_links(request: SearchRequest) -> bool:
+    """Tell whether an answer rests on links; `Class.member` may be a member that a base has."""
+    if request.mode == "references" or request.enrichment != "none":
+        return True
+    return request.mode != "lexical" and not request.query.strip().isidentifier()
+
+
 def _check_patterns(patterns: list[str]) -> None:
     for pattern in patterns:
         try:
@@ -261,4 +268,5 @@ SEARCH = Operation(
     profiles=frozenset({"core"}),
     reads_index=True,
     reads_only=_files_of,
+    needs_links=_needs_links,
 )

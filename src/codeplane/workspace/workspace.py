@@ -346,6 +346,12 @@ class Workspace:
             for refresh in self.refreshers:
                 refresh()
 
+    def refresh_definitions(self, progress: Callable[[int, int], None]) -> None:
+        """Bring texts and definitions up to date, without waiting for the links of a first build."""
+        with self.index.listening(progress):
+            self.index.refresh_definitions()
+        self.last_reconcile_ms = self.clock.now_ms()
+
     def close(self) -> None:
         """Commit what waits and close every file."""
         with suppress(CodePlaneError):
