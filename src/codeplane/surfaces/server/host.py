@@ -109,6 +109,7 @@ class ServerHost:
                 self.is_ready = True
                 tasks.start_soon(self._build_index)
                 tasks.start_soon(self._verify_chain)
+                tasks.start_soon(self._load_operations)
             if http_first:
                 started()
             await self._stop.wait()
@@ -140,6 +141,14 @@ class ServerHost:
                 _log.info("indexing", extra=fields(percent=percent, files=n_all))
 
         self.workspace.refresh_index(tell)
+
+    async def _load_operations(self) -> None:
+        """Import every operation, so that no first call waits for it and an upgrade under this server mixes nothing."""
+        try:
+            await anyio.to_thread.run_sync(tuple, self.door.operations.values(), abandon_on_cancel=True)
+        except CodePlaneError as error:
+            self.last_error = error.report().as_dict()
+            _log.error("an operation cannot be loaded", extra=fields(reason=error.message))
 
     async def _verify_chain(self) -> None:
         """Check the whole chain in the background and say it where people look, if it does not hold."""
