@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import codeplane
-from codeplane.operations.catalog import CATALOG, OPERATIONS
+from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.operation import AnyOperation
 
 SOURCE = Path(codeplane.__file__).parent
@@ -121,12 +121,12 @@ def test_everything_is_caught_only_where_it_is_allowed() -> None:
 
 
 def test_the_catalog_is_in_alphabetical_order_and_names_are_unique() -> None:
-    names = [operation.name for operation in CATALOG]
+    names = list(OPERATIONS)
     assert names == sorted(set(names))
-    assert list(OPERATIONS) == names
+    assert [operation.name for operation in OPERATIONS.values()] == names
 
 
-@pytest.mark.parametrize("operation", CATALOG, ids=lambda operation: operation.name)
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda operation: operation.name)
 def test_every_operation_teaches_when_to_use_it(operation: AnyOperation) -> None:
     assert re.fullmatch(r"[a-z]+(_[a-z]+)*", operation.name)
     assert operation.summary.endswith(".")

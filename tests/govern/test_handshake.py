@@ -8,7 +8,7 @@ import pytest
 from codeplane.core.ids import RandomIds
 from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.operations.answer import Outcome
-from codeplane.operations.catalog import CATALOG, OPERATIONS
+from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.operation import AnyOperation
 from codeplane.operations.run import Door
@@ -17,7 +17,7 @@ from support.git_states import whole_state
 from support.governed import FILES, INTENTS, write_intents
 from support.repositories import git, make_repository, write
 
-MUTATING = [operation for operation in CATALOG if operation.effect.mutates]
+MUTATING = [operation for operation in OPERATIONS.values() if operation.effect.mutates]
 ARGUMENTS: dict[str, dict[str, object]] = {
     "git_branch": {"action": "create", "name": "topic"},
     "git_checkout": {"ref": "other"},

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codeplane.core.error_registry import find_entry
-from codeplane.operations.catalog import CATALOG, OPERATIONS
+from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import understand
 from codeplane.operations.models import Understanding
 from codeplane.operations.operation import AnyOperation
@@ -255,7 +255,7 @@ def test_a_refused_call_is_recorded(door: Door) -> None:
         ]
 
 
-@pytest.mark.parametrize("operation", CATALOG, ids=lambda operation: operation.name)
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda operation: operation.name)
 def test_every_example_of_every_operation_is_a_correct_call(operation: AnyOperation, tmp_path: Path) -> None:
     for example in operation.examples:
         understanding = Understanding(tmp_path)

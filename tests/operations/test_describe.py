@@ -82,22 +82,22 @@ def test_the_schema_of_every_answer_holds_result_and_meta(name: str) -> None:
 
 
 def test_the_full_profile_holds_everything_and_core_is_small() -> None:
-    assert profile_for("full", OPERATIONS).operations == tuple(OPERATIONS.values())
-    assert [operation.name for operation in profile_for("core", OPERATIONS).operations] == [
+    assert profile_for("full", OPERATIONS).names == tuple(OPERATIONS)
+    assert profile_for("core", OPERATIONS).names == (
         "call", "describe", "git_diff", "git_stage_and_commit", "git_status",
         "map_repo", "read_source", "search", "select_active_intent", "undo", "write_source",
-    ]  # fmt: skip
+    )  # fmt: skip
     assert profile_for("", OPERATIONS).name == "core"
 
 
 def test_a_profile_can_be_a_list_of_operations() -> None:
     profile = profile_for("describe, list_files", OPERATIONS)
-    assert [operation.name for operation in profile.operations] == ["describe", "list_files"]
+    assert profile.names == ("describe", "list_files")
 
 
 def test_a_list_that_can_change_something_has_the_selection_of_an_intent_too() -> None:
     profile = profile_for("write_source", OPERATIONS)
-    assert [operation.name for operation in profile.operations] == ["write_source", "select_active_intent"]
+    assert profile.names == ("write_source", "select_active_intent")
 
 
 @pytest.mark.parametrize("name", ["nothing", "core,nothing", ","])

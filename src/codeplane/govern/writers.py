@@ -1,16 +1,18 @@
 """Who left a file as it is."""
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from codeplane.core.clock import iso_from_ms
-from codeplane.edit.records import RecordStore
 from codeplane.ledger.chain import EventChain, LedgerRow, RowFilter
+
+if TYPE_CHECKING:
+    from codeplane.edit.records import RecordStore
 
 _LOOK_BACK: Final = 2_000
 
 
 def last_writer(
-    chain: EventChain, records: RecordStore, path: str, sha256: str, except_call: str | None = None
+    chain: EventChain, records: "RecordStore", path: str, sha256: str, except_call: str | None = None
 ) -> dict[str, Any] | None:
     """Return which call left a file with these bytes: session, task, intent and time; None when it was none of ours."""
     # Those that have not ended yet first: one that ends meanwhile is among the rows then.

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Protocol
-
-import re2
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from codeplane.core.paths import STAGED_PREFIX, RepoPath
 from codeplane.git.repository import TrackedPaths
+
+if TYPE_CHECKING:
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 IGNORE_FILE = ".cplignore"
 _FEW_REPETITIONS: Final = 4
@@ -230,6 +230,9 @@ def _matcher(expression: str) -> Callable[[str], bool]:
     """
     if _backtracks_little(expression):
         return lambda text, match=re.compile(expression).match: match(text) is not None  # type: ignore[misc]
+    # 4 ms that only lines with many stars need.
+    import re2  # noqa: PLC0415
+
     try:
         linear: Any = re2.compile(expression.replace(r"\Z", r"\z"))
     except re2.error as error:
@@ -237,7 +240,10 @@ def _matcher(expression: str) -> Callable[[str], bool]:
     return lambda text: linear.match(text.encode("utf-8", "replace").decode()) is not None
 
 
-def _translated(line: str) -> GitIgnoreSpecPattern | None:
+def _translated(line: str) -> "GitIgnoreSpecPattern | None":
+    # 10 ms that a start which finds nothing changed does not need.
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415
+
     try:
         return GitIgnoreSpecPattern(line)
     except (ValueError, re.error):

@@ -9,6 +9,8 @@ from typing import Any
 from codeplane.core.errors import ErrorReport
 from codeplane.operations.models import Result
 
+RESOURCE_PREFIX = "codeplane://file/"
+
 
 class Outcome(Enum):
     """How a call ended; the values are the kinds of its final ledger row."""

@@ -32,7 +32,7 @@ def _handle(_context: CallContext, request: CallRequest) -> CallResult:
     raise CodePlaneError("INTERNAL_ERROR", f"`call` reached the door instead of `{request.operation}`.")
 
 
-CALL_OPERATION = Operation(
+CALL = Operation(
     name="call",
     family="introspection",
     summary="Run any operation that is not listed as a tool, by name.",

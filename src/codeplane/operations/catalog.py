@@ -1,74 +1,84 @@
 """All operations, in alphabetical order. A new one is one file and one line here."""
 
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
-from codeplane.operations.call import CALL_OPERATION
-from codeplane.operations.delegate_intent import DELEGATE_INTENT
-from codeplane.operations.describe import DESCRIBE
-from codeplane.operations.git_branch import GIT_BRANCH
-from codeplane.operations.git_checkout import GIT_CHECKOUT
-from codeplane.operations.git_commit import GIT_COMMIT
-from codeplane.operations.git_diff import GIT_DIFF
-from codeplane.operations.git_history import GIT_HISTORY
-from codeplane.operations.git_inspect import GIT_INSPECT
-from codeplane.operations.git_log import GIT_LOG
-from codeplane.operations.git_merge import GIT_MERGE
-from codeplane.operations.git_pull import GIT_PULL
-from codeplane.operations.git_push import GIT_PUSH
-from codeplane.operations.git_rebase import GIT_REBASE
-from codeplane.operations.git_remote import GIT_REMOTE
-from codeplane.operations.git_reset import GIT_RESET
-from codeplane.operations.git_stage import GIT_STAGE
-from codeplane.operations.git_stage_and_commit import GIT_STAGE_AND_COMMIT
-from codeplane.operations.git_stash import GIT_STASH
-from codeplane.operations.git_status import GIT_STATUS
-from codeplane.operations.git_submodule import GIT_SUBMODULE
-from codeplane.operations.git_worktree import GIT_WORKTREE
-from codeplane.operations.list_files import LIST_FILES
-from codeplane.operations.map_repo import MAP_REPO
+from codeplane.core.errors import CodePlaneError
 from codeplane.operations.operation import AnyOperation
-from codeplane.operations.read_file_full import READ_FILE_FULL
-from codeplane.operations.read_source import READ_SOURCE
-from codeplane.operations.request_scope_expansion import REQUEST_SCOPE_EXPANSION
-from codeplane.operations.reset_budget import RESET_BUDGET
-from codeplane.operations.search import SEARCH
-from codeplane.operations.select_active_intent import SELECT_ACTIVE_INTENT
-from codeplane.operations.undo import UNDO
-from codeplane.operations.write_source import WRITE_SOURCE
 
-CATALOG: tuple[AnyOperation, ...] = (
-    CALL_OPERATION,
-    DELEGATE_INTENT,
-    DESCRIBE,
-    GIT_BRANCH,
-    GIT_CHECKOUT,
-    GIT_COMMIT,
-    GIT_DIFF,
-    GIT_HISTORY,
-    GIT_INSPECT,
-    GIT_LOG,
-    GIT_MERGE,
-    GIT_PULL,
-    GIT_PUSH,
-    GIT_REBASE,
-    GIT_REMOTE,
-    GIT_RESET,
-    GIT_STAGE,
-    GIT_STAGE_AND_COMMIT,
-    GIT_STASH,
-    GIT_STATUS,
-    GIT_SUBMODULE,
-    GIT_WORKTREE,
-    LIST_FILES,
-    MAP_REPO,
-    READ_FILE_FULL,
-    READ_SOURCE,
-    REQUEST_SCOPE_EXPANSION,
-    RESET_BUDGET,
-    SEARCH,
-    SELECT_ACTIVE_INTENT,
-    UNDO,
-    WRITE_SOURCE,
+_NAMES = (
+    "call",
+    "delegate_intent",
+    "describe",
+    "git_branch",
+    "git_checkout",
+    "git_commit",
+    "git_diff",
+    "git_history",
+    "git_inspect",
+    "git_log",
+    "git_merge",
+    "git_pull",
+    "git_push",
+    "git_rebase",
+    "git_remote",
+    "git_reset",
+    "git_stage",
+    "git_stage_and_commit",
+    "git_stash",
+    "git_status",
+    "git_submodule",
+    "git_worktree",
+    "list_files",
+    "map_repo",
+    "read_file_full",
+    "read_source",
+    "request_scope_expansion",
+    "reset_budget",
+    "search",
+    "select_active_intent",
+    "undo",
+    "write_source",
 )
 
-OPERATIONS = MappingProxyType({operation.name: operation for operation in CATALOG})
+
+class Catalog(Mapping[str, AnyOperation]):
+    """Operations by name, each imported when it is first asked for: `git_log` is `GIT_LOG` of the module `git_log`.
+
+    To import all of them takes 200 ms, which a client that lists its tools need not wait for: that is on their cards.
+    Names can be listed, counted and looked for without importing anything.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = dict.fromkeys(names)
+
+    def __getitem__(self, name: str) -> AnyOperation:
+        """Return the operation of that name.
+
+        Raises:
+            KeyError: there is none.
+            CodePlaneError: INTERNAL_ERROR when it cannot be imported, so that the call is answered and recorded.
+        """
+        if name not in self._names:
+            raise KeyError(name)
+        try:
+            module = import_module(f"codeplane.operations.{name}")
+        except ImportError as error:
+            raise CodePlaneError("INTERNAL_ERROR", f"{name} cannot be loaded: {error}.") from error
+        operation: AnyOperation = getattr(module, name.upper())
+        return operation
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is an operation of that name."""
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names in order."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._names)
+
+
+OPERATIONS = Catalog(_NAMES)

@@ -11,6 +11,7 @@ from codeplane.core.error_registry import ERROR_TABLE, find_entry
 from codeplane.core.errors import CodePlaneError
 from codeplane.languages.detect import UNKNOWN, language_of
 from codeplane.ledger.effects import EffectClass
+from codeplane.operations.cards import cards_of
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import AnyOperation, CallContext, Example, Operation, no_effects
 from codeplane.operations.schema import input_schema
@@ -106,7 +107,7 @@ def _describe_repo(context: CallContext) -> DescribeResult:
         head_commit=head.commit,
         index_status=_index_status(workspace),
         tool_count=len(context.operations),
-        operations=[OperationLine(name=op.name, summary=op.summary) for op in context.operations.values()],
+        operations=[OperationLine(name=card.name, summary=card.summary) for card in cards_of(context.operations)],
     )
 
 

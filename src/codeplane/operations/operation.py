@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
@@ -15,8 +15,10 @@ from codeplane.ledger.sessions import Session
 from codeplane.ledger.tasks import Budget
 from codeplane.operations.answer import ResourceLink
 from codeplane.operations.models import Request, Result
-from codeplane.workspace.git_bracket import GitBracket
 from codeplane.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from codeplane.workspace.git_bracket import GitBracket
 
 RequestT = TypeVar("RequestT", bound=Request)
 ResultT = TypeVar("ResultT", bound=Result)
@@ -54,7 +56,7 @@ class CallContext:
     changes: list[FileChange] = field(default_factory=list)
     failure: Failure | None = None
     is_reconciled: bool = False
-    bracket: GitBracket | None = None
+    bracket: "GitBracket | None" = None
     seen: dict[str, str] = field(default_factory=dict)
     noted: dict[str, Any] = field(default_factory=dict)
 

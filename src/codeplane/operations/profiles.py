@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.operations.cards import Card, cards_of
 from codeplane.operations.operation import AnyOperation
 
 CORE = "core"
@@ -16,8 +17,13 @@ class Profile:
     """A named set of tools; `compact` answers are short text, others carry the envelope with schemas."""
 
     name: str
-    operations: tuple[AnyOperation, ...]
+    cards: tuple[Card, ...]
     compact: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the tools."""
+        return tuple(card.name for card in self.cards)
 
 
 def profile_for(name: str, operations: Mapping[str, AnyOperation]) -> Profile:
@@ -27,21 +33,22 @@ def profile_for(name: str, operations: Mapping[str, AnyOperation]) -> Profile:
         CodePlaneError: UNKNOWN_PROFILE.
     """
     wanted = name.strip() or CORE
+    cards = {card.name: card for card in cards_of(operations)}
     if wanted == FULL:
-        return Profile(FULL, tuple(operations.values()), compact=False)
+        return Profile(FULL, tuple(cards.values()), compact=False)
     if wanted == CORE:
-        return Profile(CORE, tuple(op for op in operations.values() if CORE in op.profiles), compact=True)
+        return Profile(CORE, tuple(card for card in cards.values() if CORE in card.profiles), compact=True)
     names = [part.strip() for part in wanted.split(",") if part.strip()]
-    unknown = [part for part in names if part not in operations]
+    unknown = [part for part in names if part not in cards]
     if unknown or not names:
         raise CodePlaneError(
             "UNKNOWN_PROFILE",
             f"`{wanted[:80]}` is no profile" + (f": there is no operation `{unknown[0][:80]}`." if unknown else "."),
-            details={"profiles": [CORE, FULL], "operations": sorted(operations)},
+            details={"profiles": [CORE, FULL], "operations": sorted(cards)},
         )
-    chosen = [operations[part] for part in names]
-    select = operations.get(_SELECT)
-    if select is not None and select not in chosen and any(operation.effect.mutates for operation in chosen):
+    chosen = [cards[part] for part in names]
+    select = cards.get(_SELECT)
+    if select is not None and select not in chosen and any(card.effect.mutates for card in chosen):
         # Where intents are in force nothing could be changed without it.
         chosen.append(select)
     return Profile(wanted, tuple(chosen), compact=True)

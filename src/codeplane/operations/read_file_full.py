@@ -10,14 +10,13 @@ from codeplane.core.paths import RepoPath
 from codeplane.index.source_text import Wanted, read_piece, read_whole
 from codeplane.languages.detect import language_of
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.answer import ResourceLink
+from codeplane.operations.answer import RESOURCE_PREFIX, ResourceLink
 from codeplane.operations.file_access import check_readable, with_near_paths
 from codeplane.operations.models import PATH_ALIASES, PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
 
 NAME = "read_file_full"
-RESOURCE_PREFIX = "codeplane://file/"
 
 
 class ReadFileFullRequest(Request):

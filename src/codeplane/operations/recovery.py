@@ -10,7 +10,6 @@ from codeplane.core.logs import fields, get_logger
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.ledger.chain import LedgerRow, NewEvent, OpenCall
-from codeplane.operations.git_change import recover_git
 from codeplane.operations.operation import AnyOperation, Recovered
 from codeplane.workspace.workspace import Workspace
 
@@ -52,6 +51,9 @@ def _end(workspace: Workspace, operations: Mapping[str, AnyOperation], open_call
 def _outcome(workspace: Workspace, operation: AnyOperation | None, begun: LedgerRow) -> Recovered:
     recover = operation.recover if operation is not None else None
     if operation is not None and operation.snapshots:
+        # 30 ms that only changes by git that were interrupted need.
+        from codeplane.operations.git_change import recover_git  # noqa: PLC0415
+
         recover = recover_git
     if recover is not None:
         try:

@@ -7,7 +7,7 @@ changes when they do. This is the only module that calls an operation's handler.
 import errno
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codeplane.core.canonical_json import canonical_bytes
 from codeplane.core.errors import CodePlaneError, ErrorReport
@@ -15,8 +15,6 @@ from codeplane.core.hashing import sha256_bytes
 from codeplane.core.logs import correlated, fields, get_logger
 from codeplane.core.redaction import redact, redact_value
 from codeplane.core.tracing import TracedStep
-from codeplane.edit.records import State
-from codeplane.govern.quality import check_quality
 from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.ledger.chain import NewEvent
 from codeplane.ledger.effects import EffectClass, Effects
@@ -30,9 +28,10 @@ from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import AnyOperation, CallContext
 from codeplane.operations.recovery import recover_interrupted, state_of
 from codeplane.operations.traces import CallTrace, traced
-from codeplane.workspace.git_bracket import GitBracket
-from codeplane.workspace.taking_back import plan_taking_back, take_back
 from codeplane.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from codeplane.workspace.git_bracket import GitBracket
 
 _log = get_logger(__name__)
 _RECORDED_ARGUMENTS_LIMIT = 4_000
@@ -100,7 +99,7 @@ class _Call:
     is_begun: bool = False
     before: dict[str, str | None] = field(default_factory=dict)
     context: CallContext | None = None
-    bracket: GitBracket | None = None
+    bracket: "GitBracket | None" = None
     evidence: Evidence = field(default_factory=Evidence)
     progress: Progress | None = None
     steps: list[TracedStep] = field(default_factory=list)
@@ -385,6 +384,10 @@ def _finish_snapshot(door: Door, call: _Call) -> None:
     outcome = call.bracket.finish()
     if call.outcome is Outcome.FINISHED or outcome.is_nothing:
         return
+    # 30 ms that only changes by git that failed need.
+    from codeplane.edit.records import State  # noqa: PLC0415
+    from codeplane.workspace.taking_back import plan_taking_back, take_back  # noqa: PLC0415
+
     workspace = door.workspace
     kept = workspace.editor.records.find(call.call_id)
     if kept is None:
@@ -451,6 +454,9 @@ def _check_quality(workspace: Workspace, call: _Call) -> None:
     is_agents_change = call.is_begun and call.outcome is Outcome.FINISHED and call.caller.kind is CallerKind.AGENT
     if not (written and is_agents_change) or call.operation.snapshots or call.context is None:
         return
+    # 3 ms that only changes need.
+    from codeplane.govern.quality import check_quality  # noqa: PLC0415
+
     for one in check_quality(workspace.root, workspace.gate.rules(), written, workspace.working_hash):
         call.quality.append(one.as_dict())
         warning = one.as_warning()

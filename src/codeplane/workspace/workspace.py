@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from codeplane.core.canonical_json import digest
 from codeplane.core.clock import Clock, SystemClock, iso_from_ms
@@ -19,11 +19,7 @@ from codeplane.core.ids import IdSource, RandomIds
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.settings import Loaded
 from codeplane.core.tracing import open_tracer
-from codeplane.edit.editor import Editor
-from codeplane.edit.locks import PathLocks
-from codeplane.edit.records import RecordStore
 from codeplane.git.commit_graph import CommitGraph
-from codeplane.git.history import Commit
 from codeplane.git.repo_version import RepoVersion, TrackedView
 from codeplane.git.repository import (
     Head,
@@ -32,30 +28,34 @@ from codeplane.git.repository import (
     find_repository,
     read_head,
 )
-from codeplane.git.state import forget_objects
 from codeplane.govern.acceptance import AcceptanceStore
 from codeplane.govern.approvals import ApprovalBook
 from codeplane.govern.approvals import keeps as keeps_approval
 from codeplane.govern.delegations import DelegationBook
 from codeplane.govern.gate import Gate, Surrounding
 from codeplane.govern.sessions_memory import SessionsMemory
-from codeplane.govern.shell_risk.surroundings import look_around
 from codeplane.govern.sources import PolicyPlaces, RuleSources
 from codeplane.govern.writers import last_writer
 from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules, default_ignore_text
-from codeplane.index.repository_index import RepositoryIndex, Surroundings
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, open_ledger_database
 from codeplane.ledger.owners import Ownership
 from codeplane.ledger.policy import AfterPolicy, Decides
-from codeplane.ledger.retention import RetentionRule, retire_rows
 from codeplane.ledger.seals import Anchor, Sealer
 from codeplane.ledger.sessions import SessionRegistry
 from codeplane.ledger.task_book import TaskBook
 from codeplane.ledger.tasks import RepoSnapshot, TaskLimits, limits_of
 from codeplane.store.sqlite import is_disk_full
 from codeplane.workspace.config import Settings, load_workspace_settings
-from codeplane.workspace.git_bracket import GitBracket, GitLease
 from codeplane.workspace.places import Places, UserPlaces, places_for, user_places
+
+if TYPE_CHECKING:
+    # What is opened on first use is imported on first use, each with its reason there.
+    from codeplane.edit.editor import Editor
+    from codeplane.edit.records import RecordStore
+    from codeplane.git.history import Commit
+    from codeplane.govern.shell_risk.context import ShellContext
+    from codeplane.index.repository_index import RepositoryIndex
+    from codeplane.workspace.git_bracket import GitBracket, GitLease
 
 _log = get_logger(__name__)
 
@@ -127,9 +127,15 @@ class Workspace:
         around = Surrounding(
             self.working_hash,
             lambda path, sha256: last_writer(chain, self.editor.records, path, sha256),
-            lambda commands: look_around(self.root, self.root, {}, "\n".join(commands)),
+            self._look_around,
         )
         return Gate(sources, chain, ApprovalBook(chain, self.clock, self.ids), SessionsMemory(chain), around)
+
+    def _look_around(self, commands: tuple[str, ...]) -> "ShellContext":
+        # 15 ms that only calls with commands need.
+        from codeplane.govern.shell_risk.surroundings import look_around  # noqa: PLC0415
+
+        return look_around(self.root, self.root, {}, "\n".join(commands))
 
     def _report_damage(self, kept: Path) -> None:
         _log.error("the ledger was damaged; a new chain starts", extra=fields(kept=kept.name))
@@ -188,6 +194,9 @@ class Workspace:
         Raises:
             CodePlaneError: CHAIN_BROKEN when a row that would go does not hold.
         """
+        # 5 ms that a server spends when it has started.
+        from codeplane.ledger.retention import RetentionRule, retire_rows  # noqa: PLC0415
+
         n_rows = 0
         while (done := retire_rows(self.chain, RetentionRule(), self.clock, self._must_keep)) is not None:
             n_rows += done.rows
@@ -228,10 +237,13 @@ class Workspace:
         return digest({"head": version.head, "index": index, "submodules": submodules})
 
     @property
-    def index(self) -> RepositoryIndex:
+    def index(self) -> "RepositoryIndex":
         """Return the index, opened on first use."""
         with self._index_lock:
             if self._index is None:
+                # 60 ms that a client need not wait for to see its tools.
+                from codeplane.index.repository_index import RepositoryIndex, Surroundings  # noqa: PLC0415
+
                 around = Surroundings(
                     rules=self.ignore_rules,
                     tracking_stamps=self._tracked.stamps,
@@ -244,8 +256,13 @@ class Workspace:
             return self._index
 
     @cached_property
-    def editor(self) -> Editor:
+    def editor(self) -> "Editor":
         """Return what writes into this working tree."""
+        # 30 ms that only changes need.
+        from codeplane.edit.editor import Editor  # noqa: PLC0415
+        from codeplane.edit.locks import PathLocks  # noqa: PLC0415
+        from codeplane.edit.records import RecordStore  # noqa: PLC0415
+
         records = RecordStore(self.places.shared / "undo")
         self._trim(records)
         return Editor(self.root, self.repository.worktree_id, PathLocks(self.places.private / "locks"), records)
@@ -254,7 +271,10 @@ class Workspace:
         """Keep what undo may take of the disk: the oldest batches go when it is more."""
         self._trim(self.editor.records)
 
-    def _trim(self, records: RecordStore) -> None:
+    def _trim(self, records: "RecordStore") -> None:
+        # As for the editor.
+        from codeplane.git.state import forget_objects  # noqa: PLC0415
+
         if records.trim(self.settings.edits.undo_bytes):
             forget_objects(self.repository, records.batches())
 
@@ -271,12 +291,18 @@ class Workspace:
         self.commit_graph.freshen()
         return self.commit_graph.environment(may_write=may_write)
 
-    def git_lease(self) -> GitLease:
+    def git_lease(self) -> "GitLease":
         """Return the lease under which git changes this repository."""
+        # 25 ms that only changes by git need.
+        from codeplane.workspace.git_bracket import GitLease  # noqa: PLC0415
+
         return GitLease(self.places.shared / "git.lock")
 
-    def git_bracket(self, call_id: str) -> GitBracket:
+    def git_bracket(self, call_id: str) -> "GitBracket":
         """Return what brackets a call that changes the repository by git or by other programs."""
+        # As for the lease.
+        from codeplane.workspace.git_bracket import GitBracket  # noqa: PLC0415
+
         return GitBracket(self.repository, self.editor, self.git_lease(), call_id)
 
     def _refresh_index(self) -> None:

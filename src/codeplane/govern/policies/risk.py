@@ -2,7 +2,6 @@
 
 from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.rulebook import Rulebook
-from codeplane.govern.shell_risk.classifier import classify
 from codeplane.govern.shell_risk.context import ShellContext
 from codeplane.govern.shell_risk.report import RiskReport, RiskVerdict
 from codeplane.govern.verdicts import Opinion, Verdict
@@ -59,6 +58,9 @@ def _report(command: str, call: GovernedCall, rules: Rulebook) -> RiskReport:
     if _REDACTED in command:
         # What was taken out may have been more than a secret.
         return RiskReport(RiskVerdict.DESTRUCTIVE, (), ("a part of it is kept back",))
+    # 25 ms that only calls with commands need.
+    from codeplane.govern.shell_risk.classifier import classify  # noqa: PLC0415
+
     context = ShellContext(
         git_runs_helpers=call.git_runs_helpers,
         leading_away=call.leading_away,

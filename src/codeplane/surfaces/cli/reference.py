@@ -13,7 +13,8 @@ import click
 
 from codeplane.core.error_registry import ERROR_TABLE
 from codeplane.core.settings import SettingRow, setting_rows
-from codeplane.operations.catalog import CATALOG
+from codeplane.operations.cards import CARDS_FILE, cards_text
+from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.describe import describe_operation
 from codeplane.operations.operation import AnyOperation
 from codeplane.surfaces.cli.main import COMMANDS
@@ -34,7 +35,7 @@ def pages() -> dict[str, str]:
 
 def _operations_page() -> str:
     parts = [f"# Operations\n\n{_GENERATED}"]
-    parts.extend(_operation(operation) for operation in CATALOG)
+    parts.extend(_operation(operation) for operation in OPERATIONS.values())
     return "\n".join(parts)
 
 
@@ -131,11 +132,12 @@ def _yes(value: bool) -> str:  # noqa: FBT001 - a cell's value.
 
 
 def main() -> None:
-    """Write the pages into the directory named on the command line."""
+    """Write the pages into the directory named on the command line, and the cards of the operations beside them."""
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         (directory / name).write_text(text, encoding="utf-8")
+    CARDS_FILE.write_text(cards_text(OPERATIONS), encoding="utf-8")
 
 
 if __name__ == "__main__":

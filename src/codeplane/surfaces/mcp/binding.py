@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,13 +21,13 @@ from codeplane.core.errors import ErrorReport
 from codeplane.core.version import VERSION
 from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.ledger.effects import EffectClass
-from codeplane.operations.answer import Answer
+from codeplane.operations.answer import RESOURCE_PREFIX, Answer
+from codeplane.operations.cards import Card
 from codeplane.operations.dispatch import CALL, dispatch
 from codeplane.operations.operation import AnyOperation
 from codeplane.operations.profiles import CORE, FULL, Profile
-from codeplane.operations.read_file_full import RESOURCE_PREFIX
 from codeplane.operations.run import CallControls, Door
-from codeplane.operations.schema import input_schema, output_schema
+from codeplane.operations.schema import output_schema
 
 META_KEY = "codeplane/meta"
 ERROR_KEY = "codeplane/error"
@@ -171,16 +171,16 @@ class _Binding:
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         # What a rule denies whatever the arguments is not offered; calling it all the same is refused by the door.
-        names = [operation.name for operation in self.profile.operations]
-        hidden = await anyio.to_thread.run_sync(self._never_offered, names)
-        return types.ListToolsResult(tools=[tool for tool in tools_of(self.profile) if tool.name not in hidden])
+        hidden = await anyio.to_thread.run_sync(self._never_offered, self.profile.names)
+        tools = tools_of(self.profile, self.runner.door.operations)
+        return types.ListToolsResult(tools=[tool for tool in tools if tool.name not in hidden])
 
-    def _never_offered(self, names: list[str]) -> frozenset[str]:
+    def _never_offered(self, names: tuple[str, ...]) -> frozenset[str]:
         return self.runner.door.workspace.gate.rules().never_offered(names)
 
     async def call_tool(self, context: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
         if not self._is_offered(params.name):
-            names = ", ".join(operation.name for operation in self.profile.operations)
+            names = ", ".join(self.profile.names)
             message = f"The tool `{params.name[:80]}` is not in this client's tool list."
             return _error_result(ErrorReport("UNKNOWN_OPERATION", message, f"Offered: {names}."))
         answer = await self.runner.run(
@@ -194,7 +194,7 @@ class _Binding:
         # core and full reach everything anyway; an explicit list means exactly that list.
         if self.profile.name in {CORE, FULL}:
             return True
-        return any(operation.name == name for operation in self.profile.operations)
+        return name in self.profile.names
 
     def _caller(self, context: RequestContext) -> Caller:
         client = context.session.client_params.client_info if context.session.client_params else None
@@ -235,33 +235,36 @@ class _Binding:
         )
 
 
-def tools_of(profile: Profile) -> list[types.Tool]:
-    """Return the profile's tools with schemas made from the operations."""
-    return [_tool(operation, compact=profile.compact) for operation in profile.operations]
+def tools_of(profile: Profile, operations: Mapping[str, AnyOperation]) -> list[types.Tool]:
+    """Return the profile's tools as the protocol has them."""
+    if profile.compact:
+        return [_tool(card, card.input_schema, {}) for card in profile.cards]
+    return [_full_tool(card, operations[card.name]) for card in profile.cards]
 
 
-def _tool(operation: AnyOperation, *, compact: bool) -> types.Tool:
-    schema = input_schema(operation)
-    if not compact:
-        session = {"type": "string", "description": "Join or resume this session."}
-        schema = {**schema, "properties": {**schema["properties"], "session_id": session}}
+def _full_tool(card: Card, operation: AnyOperation) -> types.Tool:
+    session = {"type": "string", "description": "Join or resume this session."}
+    schema = {**card.input_schema, "properties": {**card.input_schema["properties"], "session_id": session}}
+    return _tool(card, schema, {} if card.name == CALL else {"output_schema": output_schema(operation)})
+
+
+def _tool(card: Card, schema: Mapping[str, Any], further: Mapping[str, Any]) -> types.Tool:
     return types.Tool(
-        name=operation.name,
-        description=operation.summary,
-        input_schema=schema,
-        annotations=_annotations(operation),
-        **({} if compact or operation.name == "call" else {"output_schema": output_schema(operation)}),
+        name=card.name,
+        description=card.summary,
+        input_schema=dict(schema),
+        annotations=_annotations(card),
+        **further,
     )
 
 
-def _annotations(operation: AnyOperation) -> types.ToolAnnotations:
-    effect = operation.effect
-    if operation.name == CALL:
+def _annotations(card: Card) -> types.ToolAnnotations:
+    if card.name == CALL:
         # It reaches every operation, the destructive ones included.
         return types.ToolAnnotations(read_only_hint=False, destructive_hint=True)
-    if not effect.mutates:
+    if not card.effect.mutates:
         return types.ToolAnnotations(read_only_hint=True)
-    return types.ToolAnnotations(read_only_hint=False, destructive_hint=effect is not EffectClass.WRITE)
+    return types.ToolAnnotations(read_only_hint=False, destructive_hint=card.effect is not EffectClass.WRITE)
 
 
 def compact_result(answer: Answer) -> types.CallToolResult:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,8 @@ _KEEPALIVE_SECONDS = 15.0
 _EVENT_PAGE = 200
 _REPAIR_SECONDS = 5.0
 _HTTP_DELAY_SECONDS = 0.5
+# A first call is answered before HTTP comes up, unless it takes so long.
+_HTTP_PATIENCE_SECONDS = 2.0
 # From here on indexing takes long enough to say how far it is.
 _MANY_FILES = 500
 # A mark of life that is younger may belong to a process that is just about to lock it.
@@ -99,8 +101,7 @@ class ServerHost:
             await tasks.start(serve_unix_socket, self, local_listener)
             if not http_first:
                 started()
-                with anyio.move_on_after(_HTTP_DELAY_SECONDS):
-                    await self._stop.wait()
+                await self._leave_clients_the_first_moment()
             if not self._stop.is_set():
                 self.http = await anyio.to_thread.run_sync(_http_side, self)
                 await tasks.start(self.http.serve)
@@ -109,11 +110,26 @@ class ServerHost:
                 self.is_ready = True
                 tasks.start_soon(self._build_index)
                 tasks.start_soon(self._verify_chain)
+                tasks.start_soon(self._load_operations)
             if http_first:
                 started()
             await self._stop.wait()
             await self._wind_down()
             tasks.cancel_scope.cancel()
+
+    async def _leave_clients_the_first_moment(self) -> None:
+        """Return when it has passed and nobody waits for an answer, or the server is to stop."""
+        with anyio.move_on_after(_HTTP_DELAY_SECONDS):
+            await self._stop.wait()
+        with anyio.move_on_after(_HTTP_PATIENCE_SECONDS):
+            async with anyio.create_task_group() as waiting:
+
+                async def end_with(wait: Callable[[], Awaitable[object]]) -> None:
+                    await wait()
+                    waiting.cancel_scope.cancel()
+
+                waiting.start_soon(end_with, self._stop.wait)
+                waiting.start_soon(end_with, self.in_flight.wait_until_idle)
 
     async def _build_index(self) -> None:
         """Build or refresh the index in the background, so that the first question need not wait for it."""
@@ -140,6 +156,19 @@ class ServerHost:
                 _log.info("indexing", extra=fields(percent=percent, files=n_all))
 
         self.workspace.refresh_index(tell)
+
+    async def _load_operations(self) -> None:
+        """Import every operation while no call is worked on.
+
+        No first call has to wait for it then, and an upgrade under a server that goes on mixes nothing.
+        """
+        for name in self.door.operations:
+            await self.in_flight.wait_until_idle()
+            try:
+                await anyio.to_thread.run_sync(self.door.operations.get, name, abandon_on_cancel=True)
+            except CodePlaneError as error:
+                self.last_error = error.report().as_dict()
+                _log.error("an operation cannot be loaded", extra=fields(reason=error.message))
 
     async def _verify_chain(self) -> None:
         """Check the whole chain in the background and say it where people look, if it does not hold."""
