@@ -309,6 +309,11 @@ class Workspace:
         self.index.refresh()
         self.last_reconcile_ms = self.clock.now_ms()
 
+    @property
+    def has_index(self) -> bool:
+        """Tell whether an index was begun here; looking for one does not open it."""
+        return (self.places.private / "index.db").exists()
+
     def index_epoch(self) -> int | None:
         """Return the epoch that the index has published, None before it was first brought up to date."""
         report = self._index.last_report if self._index is not None else None
@@ -317,7 +322,7 @@ class Workspace:
     def index_summary(self) -> dict[str, object]:
         """Return what the index holds and when it was last brought up to date, without building it."""
         path = self.places.private / "index.db"
-        if not path.exists():
+        if not self.has_index:
             return {"status": "not built yet", "path": str(path), "epoch": None, "files": 0, "size_bytes": 0}
         store = self.index.store
         report = self.index.last_report
