@@ -415,3 +415,39 @@ def test_room_that_nobody_needs_is_given_back(repo: Path, monkeypatch: pytest.Mo
     with _open(repo) as cold:
         cold.index.refresh()
         assert dump_facts(cold) == grown
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "",
+        "nonsense",
+        "[]",
+        '{"a": 1}',
+        '{"src/": [1, 2]}',
+        '{"src/": ["x", 0, 0, 0, 0, 0]}',
+        '{"none/": null}',
+        '{"x/y/": [1, 2, 3, 4, 5, 6]}',
+        '{"src": [1, 2, 3, 4, 5, 6], "//": [1, 2, 3, 4, 5, 6], "../": [1, 2, 3, 4, 5, 6]}',
+    ],
+)
+def test_kept_directories_that_make_no_sense_hide_nothing(tmp_path: Path, kept: str) -> None:
+    root = make_repository(tmp_path / "repo", {"src/a.py": "x = 1\n", "left.pyc": b"\0"})
+    with open_workspace(WorkspaceRequest(root)) as workspace:
+        workspace.index.refresh()
+        workspace.index.store.set_meta({"directories": kept})
+    write(root, {"src/b.py": "y = 1\n"})
+    with open_workspace(WorkspaceRequest(root)) as workspace:
+        workspace.index.refresh()
+        assert {"src/a.py", "src/b.py"} <= workspace.index.state().files.keys()
+
+
+def test_a_file_that_comes_between_two_processes_is_found(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "repo", {"src/deep/a.py": "x = 1\n", "other/b.py": "y = 1\n"})
+    for number in range(3):
+        with open_workspace(WorkspaceRequest(root)) as workspace:
+            # As if the directories had been as they are for long, so that they are trusted.
+            workspace.index._reconciler._sweeper._now_ns = lambda: 1 << 62
+            workspace.index.refresh()
+            assert len(workspace.index.state().files) >= 2 + 2 * number
+        write(root, {f"src/deep/n{number}.py": "z = 1\n", f"new{number}/c.py": "w = 1\n"})

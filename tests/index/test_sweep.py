@@ -13,7 +13,7 @@ import pytest
 from codeplane.git.repository import TrackedPaths
 from codeplane.index import stamps
 from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules
-from codeplane.index.sweep import Sweeper, directories_tell
+from codeplane.index.sweep import Sweep, Sweeper, directories_tell
 from support.effort import repeated
 from support.repositories import write
 
@@ -148,6 +148,61 @@ def test_a_second_process_hides_nothing(tmp_path: Path, monkeypatch: pytest.Monk
             found, expected = keeping.sweep(), _sweeper(root, keeps_listings=False).sweep()
             assert (found.files, found.left_out) == (expected.files, expected.left_out)
     assert n_shared == 12
+
+
+def _primed(root: Path, known: Sweep, earlier: Sweeper, directories: dict[str, stamps.Stamp]) -> Sweeper:
+    """Return a sweeper that takes over what an earlier process kept."""
+    sweeper = _sweeper(root, keeps_listings=True)
+    sweeper.prime(known.files, known.left_out, earlier.decided_by, earlier.by_tracking)
+    sweeper.prime_listings(directories, known.files, known.left_out)
+    return sweeper
+
+
+@pytest.mark.parametrize("seed", range(repeated(30)))
+def test_what_an_earlier_process_listed_hides_nothing(tmp_path: Path, seed: int) -> None:
+    place = random.Random(seed)
+    root = tmp_path / "tree"
+    write(root, {f"{name}/f{number}.py": "x = 0\n" for name in ("a", "a/b", "c") for number in range(3)})
+    sweeper = _sweeper(root, keeps_listings=True)
+    known = sweeper.sweep()
+    directories = sweeper.settled_directories()
+    for _ in range(15):
+        _next_tick(root)
+        for _ in range(place.randint(0, 2)):
+            place.choice(_ACTIONS)(root, place)
+        sweeper = _primed(root, known, sweeper, directories)
+        for _ in range(2):
+            known, expected = sweeper.sweep(), _sweeper(root, keeps_listings=False).sweep()
+            assert (known.files, known.left_out) == (expected.files, expected.left_out)
+            _next_tick(root)
+            place.choice(_ACTIONS)(root, place)
+        known = sweeper.sweep()
+        if place.random() < 0.7:
+            # Otherwise the process ends before it keeps them, and the next one has those of an earlier state.
+            directories = sweeper.settled_directories()
+
+
+def test_a_new_process_lists_only_directories_that_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "tree"
+    write(root, {"a/f.py": "x\n", "b/g.py": "y\n", "c/d/h.py": "z\n"})
+    first = _sweeper(root, keeps_listings=True)
+    known = first.sweep()
+    _next_tick(root)
+    (root / "b" / "g.py").write_text("changed\n", encoding="utf-8")
+    (root / "a" / "f.py").rename(root / "a" / "moved.py")
+    (root / "a" / "moved.py").rename(root / "a" / "f.py")
+    listed: list[str] = []
+    real = os.scandir
+
+    def scandir(location: str) -> object:
+        listed.append(Path(location).name)
+        return real(location)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = _primed(root, known, first, first.settled_directories()).sweep()
+    assert listed == ["a"]
+    assert found.files["b/g.py"] != known.files["b/g.py"]
+    assert found.files.keys() == known.files.keys()
 
 
 def test_a_directory_that_has_not_changed_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

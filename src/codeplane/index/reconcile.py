@@ -41,6 +41,7 @@ from codeplane.index.index_store import (
     write_meta,
 )
 from codeplane.index.lexical_index import LexicalIndex, LexicalUpdate, documents_to_rank
+from codeplane.index.stamps import Stamp
 from codeplane.index.sweep import MANY_FILES, FileStamp, Sweep, Sweeper
 from codeplane.index.text_pack import TextPack
 from codeplane.languages.catalog import LANGUAGES, dialect_of
@@ -56,6 +57,7 @@ _log = get_logger(__name__)
 # So many rows of texts that no file holds any more may be kept before they are read anew.
 _SPARE_ROWS: Final = 1000
 _NO_EPOCH: Final = -2
+_DIRECTORIES: Final = "directories"
 # What decisions about paths rest on, what they leave out, and which names asked what git tracks.
 _Decisions = tuple[str, list[LeftOut], frozenset[str]]
 
@@ -157,6 +159,7 @@ class Reconciler:
         self._last: ReconcileReport | None = None
         self._has_failed = False
         self._kept_decisions: _Decisions | None = None
+        self._kept_directories: dict[str, Stamp] = {}
         self.state: IndexState | None = None
         self._structure: tuple[Database, Structure] | None = None
         self._compact_above = 0
@@ -276,9 +279,12 @@ class Reconciler:
             with self._sweeping:
                 found = self._sweeper.sweep(partial(self._expect_many, ends) if is_first else None)
                 decided = (self._sweeper.decided_by, found.left_out, self._sweeper.by_tracking)
+                # Later ones are not worth the room they would take in every small update.
+                directories = self._sweeper.settled_directories() if before is None else None
             swept = time.perf_counter()
             report = self._applied(found, stored)
         self._keep_decisions(decided)
+        self._keep_directories(directories)
         self._compact_if_worthwhile()
         ended = time.perf_counter()
         if before is None and self.state is not None and len(self.state.stamps) >= MANY_FILES:
@@ -401,6 +407,25 @@ class Reconciler:
             decided_by = self.store.meta("decided_by")
             self._sweeper.prime(stamps, kept, decided_by, by_tracking)
             self._kept_decisions = (decided_by, kept, by_tracking)
+            if decided_by == self._sweeper.decided_by:
+                self._take_over_directories(stamps, kept)
+
+    def _take_over_directories(self, files: Mapping[str, FileStamp], left_out: list[LeftOut]) -> None:
+        """Let the first sweep list only directories that changed since an earlier process listed them."""
+        try:
+            rows = json.loads(self.store.meta(_DIRECTORIES) or "{}")
+            self._kept_directories = {prefix: _stamp_from(row) for prefix, row in rows.items() if _is_inside(prefix)}
+        except (ValueError, TypeError, AttributeError):
+            # Whatever stands there, every directory is simply listed.
+            return
+        self._sweeper.prime_listings(self._kept_directories, files, left_out)
+
+    def _keep_directories(self, directories: dict[str, Stamp] | None) -> None:
+        """Keep the stamps of directories for the next process; they belong to the files that were just published."""
+        if directories is None or directories == self._kept_directories:
+            return
+        self.store.set_meta({_DIRECTORIES: json.dumps(directories, separators=(",", ":"))})
+        self._kept_directories = directories
 
     def _keep_decisions(self, now: _Decisions) -> None:
         """Keep what was decided for the next process, when it differs from what is kept."""
@@ -524,6 +549,22 @@ def _difference(before: IndexState, found: Sweep) -> tuple[list[str], list[str]]
     suspects = set(compress(found.files, is_other)).union(path for path in before.racy if path in found.files)
     is_gone = map(not_, map(found.files.__contains__, before.stamps))
     return sorted(compress(before.stamps, is_gone)), sorted(suspects)
+
+
+def _is_inside(prefix: str) -> bool:
+    """Tell whether a kept prefix is that of a directory in the tree; of the odd ones among them, some are not kept."""
+    is_plain = prefix.endswith("/") and not prefix.startswith("/")
+    return prefix == "" or (is_plain and "../" not in prefix and "//" not in prefix)
+
+
+def _stamp_from(row: Sequence[Any]) -> Stamp:
+    """Return a stamp that was kept.
+
+    Raises:
+        ValueError, TypeError: it is none.
+    """
+    mtime_ns, ctime_ns, size, inode, device, mode = map(int, row)
+    return mtime_ns, ctime_ns, size, inode, device, mode
 
 
 def _with_left_out(state: IndexState, found: Sweep) -> IndexState:

@@ -145,6 +145,48 @@ class Sweeper:
         if repr(self._decided_by) != decided_by:
             self._forget_tracking()
 
+    def prime_listings(
+        self, directories: Mapping[str, Stamp], files: Mapping[str, FileStamp], left_out: Iterable[LeftOut]
+    ) -> None:
+        """Let the first pass look only at what is known: the files, and directories with the stamps they had.
+
+        Whatever is not as it was then, in a name or a stamp, is listed again, everything if need be. To be called
+        after `prime`, if no decision has to be made anew.
+        """
+        left_out = sorted(left_out, key=lambda item: item.path)
+        is_odd = any(item.source == "file system" or printable_name(item.path) != item.path for item in left_out)
+        if is_odd or not self._keeps_listings:
+            return
+        prefixes = {""}
+        for name in (*directories, *files):
+            prefix = name[: name.rfind("/") + 1]
+            while prefix not in prefixes:
+                prefixes.add(prefix)
+                prefix = _above(prefix)
+        listings = {prefix: _Listing(directories.get(prefix), [], [], []) for prefix in prefixes}
+        places, values = [self._place_of(prefix) for prefix in listings], list(map(directories.get, listings))
+        for prefix in prefixes - {""}:
+            listings[_above(prefix)].directories.append(prefix)
+        for path in files:
+            place = f"{self._root}/{path}"
+            listings[path[: path.rfind("/") + 1]].files.append((place, path))
+            places.append(place)
+        for item in left_out:
+            prefix = item.path[: item.path.rfind("/") + 1]
+            if prefix not in listings:
+                return
+            listings[prefix].left_out.append(item)
+        self._listings = listings
+        self._unsettled = {prefix for prefix, listing in listings.items() if listing.stamp is None}
+        self._names = [*listings, *files]
+        # What files were is known by other stamps; each counts as changed, and is compared by whoever asked.
+        self.stamps.arrange(places, [*values, *([None] * len(files))])
+        self._last = Sweep(dict(files), left_out)
+
+    def settled_directories(self) -> dict[str, Stamp]:
+        """Return the stamps of the directories that were listed and need not be again while they stay so."""
+        return {prefix: one.stamp for prefix, one in self._listings.items() if one.stamp is not None}
+
     @property
     def by_tracking(self) -> frozenset[str]:
         """Return the names whose decision asked what git tracks."""
@@ -352,6 +394,11 @@ class _Seen(NamedTuple):
         self.places.append(place)
         self.stamps.append(stamp)
         self.names.append(name)
+
+
+def _above(prefix: str) -> str:
+    """Return the prefix of the directory around one."""
+    return prefix[: prefix.rfind("/", 0, -1) + 1]
 
 
 def _is_directory(name: str) -> bool:
