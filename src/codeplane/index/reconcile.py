@@ -5,6 +5,7 @@ Calls that arrive together share one sweep that began after they arrived; a fail
 
 import gc
 import json
+import re
 import sqlite3
 import threading
 import time
@@ -42,7 +43,7 @@ from codeplane.index.index_store import (
 )
 from codeplane.index.lexical_index import LexicalIndex, LexicalUpdate, documents_to_rank
 from codeplane.index.stamps import Stamp
-from codeplane.index.sweep import MANY_FILES, FileStamp, Sweep, Sweeper
+from codeplane.index.sweep import MANY_FILES, RACY_NS, FileStamp, Sweep, Sweeper
 from codeplane.index.text_pack import TextPack
 from codeplane.languages.catalog import LANGUAGES, dialect_of
 from codeplane.languages.facts import FileFacts
@@ -58,6 +59,7 @@ _log = get_logger(__name__)
 _SPARE_ROWS: Final = 1000
 _NO_EPOCH: Final = -2
 _DIRECTORIES: Final = "directories"
+_LEADS_OUT: Final = re.compile(r'\.\./|//|"/')
 # What decisions about paths rest on, what they leave out, and which names asked what git tracks.
 _Decisions = tuple[str, list[LeftOut], frozenset[str]]
 
@@ -272,8 +274,11 @@ class Reconciler:
         if self.store.distrusted:
             self.store.start_over(self.store.distrusted)
             self.state = None
-        stored = self._stored()
         with ExitStack() as ends:
+            # What the first pass makes stays; looking for garbage among it would take a tenth of its time.
+            loading = ends.enter_context(ExitStack())
+            loading.enter_context(_without_collecting(before is None))
+            stored = self._stored()
             is_first = stored is not None and not stored.files
             ends.enter_context(self._building(is_first))
             with self._sweeping:
@@ -281,6 +286,7 @@ class Reconciler:
                 decided = (self._sweeper.decided_by, found.left_out, self._sweeper.by_tracking)
                 # Later ones are not worth the room they would take in every small update.
                 directories = self._sweeper.settled_directories() if before is None else None
+            loading.close()
             swept = time.perf_counter()
             report = self._applied(found, stored)
         self._keep_decisions(decided)
@@ -380,7 +386,7 @@ class Reconciler:
             )
         else:
             stamps = {path: one.stamp for path, one in files.items()}
-            racy = frozenset(path for path, one in files.items() if one.stamp.is_racy(one.checked_ns))
+            racy = frozenset([path for path, one in files.items() if max(one[2][:2]) > one[3] - RACY_NS])
         return IndexState(
             epoch=stored.epoch,
             files=files,
@@ -413,8 +419,10 @@ class Reconciler:
     def _take_over_directories(self, files: Mapping[str, FileStamp], left_out: list[LeftOut]) -> None:
         """Let the first sweep list only directories that changed since an earlier process listed them."""
         try:
-            rows = json.loads(self.store.meta(_DIRECTORIES) or "{}")
-            self._kept_directories = {prefix: _stamp_from(row) for prefix, row in rows.items() if _is_inside(prefix)}
+            text = self.store.meta(_DIRECTORIES) or "{}"
+            # A name that leads out of the tree is none that was kept, or so rare that all are listed again.
+            rows = {} if _LEADS_OUT.search(text) else json.loads(text)
+            self._kept_directories = {str(prefix): tuple(row) for prefix, row in rows.items()}
         except (ValueError, TypeError, AttributeError):
             # Whatever stands there, every directory is simply listed.
             return
@@ -549,22 +557,6 @@ def _difference(before: IndexState, found: Sweep) -> tuple[list[str], list[str]]
     suspects = set(compress(found.files, is_other)).union(path for path in before.racy if path in found.files)
     is_gone = map(not_, map(found.files.__contains__, before.stamps))
     return sorted(compress(before.stamps, is_gone)), sorted(suspects)
-
-
-def _is_inside(prefix: str) -> bool:
-    """Tell whether a kept prefix is that of a directory in the tree; of the odd ones among them, some are not kept."""
-    is_plain = prefix.endswith("/") and not prefix.startswith("/")
-    return prefix == "" or (is_plain and "../" not in prefix and "//" not in prefix)
-
-
-def _stamp_from(row: Sequence[Any]) -> Stamp:
-    """Return a stamp that was kept.
-
-    Raises:
-        ValueError, TypeError: it is none.
-    """
-    mtime_ns, ctime_ns, size, inode, device, mode = map(int, row)
-    return mtime_ns, ctime_ns, size, inode, device, mode
 
 
 def _with_left_out(state: IndexState, found: Sweep) -> IndexState:

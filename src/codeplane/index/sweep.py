@@ -83,6 +83,15 @@ class _Listing(NamedTuple):
         )
 
 
+class _Primed(NamedTuple):
+    """What an earlier process knew: directories with their stamps, all prefixes, files, and what was left out."""
+
+    directories: Mapping[str, Stamp]
+    prefixes: set[str]
+    files: Mapping[str, FileStamp]
+    left_out: list[LeftOut]
+
+
 class Sweeper:
     """Walks the tree and remembers decisions about paths, and what directories hold.
 
@@ -113,6 +122,8 @@ class Sweeper:
         self._names: list[str] = []
         self._unsettled: set[str] = set()
         self._last: Sweep | None = None
+        self._primed: _Primed | None = None
+        self._primed_decisions: tuple[Mapping[str, FileStamp], Iterable[LeftOut]] = ({}, ())
         self._decided_by: object = None
         self._ignore_paths: set[str] = set()
         self._ignore_stamps: dict[str, FileStamp] = {}
@@ -131,6 +142,14 @@ class Sweeper:
         self._by_tracking = set(by_tracking)
         self._ignore_paths = {path for path in files if path.endswith(IGNORE_FILE)}
         self._ignore_stamps = self._stamps_of_rules(files)
+        self._primed_decisions = (files, left_out)
+        if repr(self._decided_by) != decided_by:
+            self._forget_tracking()
+
+    def _take_primed_decisions(self) -> None:
+        """Take over what an earlier process decided, which a pass that lists nothing does not need."""
+        files, left_out = self._primed_decisions
+        self._primed_decisions = ({}, ())
         for path in files:
             self._decisions[path] = path
             parent = path.rpartition("/")[0]
@@ -142,8 +161,6 @@ class Sweeper:
                 name = f"{item.path}/" if item.is_directory else item.path
                 self._decisions[name] = None
                 self._out[name] = item
-        if repr(self._decided_by) != decided_by:
-            self._forget_tracking()
 
     def prime_listings(
         self, directories: Mapping[str, Stamp], files: Mapping[str, FileStamp], left_out: Iterable[LeftOut]
@@ -163,29 +180,47 @@ class Sweeper:
             while prefix not in prefixes:
                 prefixes.add(prefix)
                 prefix = _above(prefix)
-        listings = {prefix: _Listing(directories.get(prefix), [], [], []) for prefix in prefixes}
-        places, values = [self._place_of(prefix) for prefix in listings], list(map(directories.get, listings))
-        for prefix in prefixes - {""}:
-            listings[_above(prefix)].directories.append(prefix)
-        for path in files:
-            place = f"{self._root}/{path}"
-            listings[path[: path.rfind("/") + 1]].files.append((place, path))
-            places.append(place)
-        for item in left_out:
-            prefix = item.path[: item.path.rfind("/") + 1]
-            if prefix not in listings:
-                return
-            listings[prefix].left_out.append(item)
-        self._listings = listings
-        self._unsettled = {prefix for prefix, listing in listings.items() if listing.stamp is None}
-        self._names = [*listings, *files]
-        # What files were is known by other stamps; each counts as changed, and is compared by whoever asked.
-        self.stamps.arrange(places, [*values, *([None] * len(files))])
+        self._primed = _Primed(directories, prefixes, files, left_out)
+        self._listings = {}
+        self._unsettled = prefixes.difference(directories)
+        self._names = [*prefixes, *files]
+        places = [*map(self._place_of, prefixes), *[f"{self._root}/{path}" for path in files]]
+        # What files were is known by shorter stamps, which are compared apart.
+        self.stamps.arrange(places, [*map(directories.get, prefixes), *([None] * len(files))])
         self._last = Sweep(dict(files), left_out)
 
     def settled_directories(self) -> dict[str, Stamp]:
         """Return the stamps of the directories that were listed and need not be again while they stay so."""
+        if self._primed is not None:
+            return dict(self._primed.directories)
         return {prefix: one.stamp for prefix, one in self._listings.items() if one.stamp is not None}
+
+    def _take_primed_listings(self) -> None:
+        """Make the listings that an earlier process left, which a pass that finds nothing changed does not need."""
+        primed, self._primed = self._primed, None
+        if primed is None:
+            return
+        listings = {prefix: _Listing(primed.directories.get(prefix), [], [], []) for prefix in primed.prefixes}
+        for prefix in primed.prefixes - {""}:
+            listings[_above(prefix)].directories.append(prefix)
+        for path in primed.files:
+            listings[path[: path.rfind("/") + 1]].files.append((f"{self._root}/{path}", path))
+        for item in primed.left_out:
+            prefix = item.path[: item.path.rfind("/") + 1]
+            # Without its directory it comes from another state; that directory is listed when it is met.
+            if prefix in listings:
+                listings[prefix].left_out.append(item)
+        self._listings = listings
+
+    def _changed_since(self, primed: "_Primed", changed: list[int]) -> list[int]:
+        """Return which of the places that an earlier process knew are not as they were."""
+        n_directories = len(primed.prefixes)
+        stamps = self.stamps.values[n_directories:]
+        found = [number for number in changed if number < n_directories]
+        for number, (known, stamp) in enumerate(zip(primed.files.values(), stamps, strict=True), n_directories):
+            if stamp is None or stamp[:4] != known:
+                found.append(number)
+        return found
 
     @property
     def by_tracking(self) -> frozenset[str]:
@@ -205,7 +240,7 @@ class Sweeper:
         deciders = self._deciders()
         if deciders != self._decided_by:
             self._forget_tracking()
-        begun_ns, had_decisions = self._now_ns(), bool(self._decisions)
+        begun_ns, had_decisions = self._now_ns(), bool(self._decisions or self._primed_decisions[0])
         found, read = self._look_again()
         if found is None:
             found = self._walk(read, expect_many)
@@ -229,10 +264,13 @@ class Sweeper:
 
     def _forget(self) -> None:
         self._decisions, self._out, self._ignore_paths, self._by_tracking = {}, {}, set(), set()
+        self._primed_decisions = ({}, ())
         self._listings = {}
-        self._last = None
+        self._last = self._primed = None
 
     def _forget_tracking(self) -> None:
+        self._take_primed_listings()
+        self._take_primed_decisions()
         self._last = None
         for name in self._by_tracking:
             self._decisions.pop(name, None)
@@ -249,10 +287,15 @@ class Sweeper:
         if last is None:
             return None, {}
         changed = self.stamps.read()
+        if self._primed is not None:
+            changed = self._changed_since(self._primed, changed)
         files = self._updated(last.files, changed)
         suspects = self._unsettled.union(
             self._names[number] for number in changed if _is_directory(self._names[number])
         )
+        if suspects or files is not last.files:
+            # From here on it is as if this process had listed them.
+            self._take_primed_listings()
         if files is None or not self._hold_the_same(suspects):
             return None, dict(zip(self.stamps.places, self.stamps.values, strict=True))
         self._last = Sweep(files, last.left_out)
@@ -303,6 +346,7 @@ class Sweeper:
         found = Sweep()
         seen = _Seen([], [], [])
         is_whole = True
+        self._take_primed_listings()
         listings, self._listings, self._unsettled = self._listings, {}, set()
         stack = [""]
         while stack:
@@ -340,6 +384,8 @@ class Sweeper:
         if stamp[-1] & _KIND_OF_FILE != _DIRECTORY:
             # A link that took its place would lead out of the tree.
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), prefix)
+        if self._primed_decisions[0]:
+            self._take_primed_decisions()
         # The stamp is older than the listing: what comes in between makes the next pass list again.
         is_settled = self._keeps_listings and max(stamp[0], stamp[1]) < self._now_ns() - _RACY_LISTING_NS
         listing = _Listing(stamp if is_settled else None, [], [], [])
