@@ -29,7 +29,7 @@ from codeplane.edit.images import FileImage
 from codeplane.edit.locks import PathLocks
 from codeplane.edit.records import Change, RecordStore
 from codeplane.edit.undo import plan_undo
-from repositories import copy_repository
+from repositories import compile_as_installed, copy_repository
 
 N_FILES = 20
 BODY = b"def function(argument):\n    return argument\n" * 200
@@ -41,6 +41,7 @@ def main() -> int:
     arguments.add_argument("--repo", type=Path, help="measure an edit through MCP in a copy of this")
     arguments.add_argument("--runs", type=int, default=25)
     options = arguments.parse_args()
+    compile_as_installed()
     with tempfile.TemporaryDirectory() as directory:
         measure_batches(Path(directory), options.runs)
         if options.repo is not None:

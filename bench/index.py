@@ -26,7 +26,7 @@ from tree_sitter import Parser
 from codeplane.languages import parsing
 from codeplane.languages.catalog import dialect_of, load_language
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
-from repositories import copy_repository
+from repositories import compile_as_installed, copy_repository
 
 
 def main() -> int:
@@ -35,6 +35,7 @@ def main() -> int:
     arguments.add_argument("--repo", type=Path, required=True)
     arguments.add_argument("--runs", type=int, default=3, help="the best of so many cold builds counts")
     options = arguments.parse_args()
+    compile_as_installed()
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory) / options.repo.name
         copy_repository(options.repo, root)

@@ -34,7 +34,7 @@ from typing import Any, Self
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from repositories import copy_repository
+from repositories import compile_as_installed, copy_repository
 
 HERE = Path(__file__).resolve().parent
 OURS = "codeplane"
@@ -103,6 +103,7 @@ def main() -> None:
     parser.add_argument("--rg", default=shutil.which("rg") or "", help="offered to peers that search with it")
     parser.add_argument("--answers", type=Path, help="keep every answer here, to read")
     options = parser.parse_args()
+    compile_as_installed()
     given = dict(text.split("=", 1) for text in options.peer)
     if options.rg:
         os.environ["PATH"] = f"{Path(options.rg).resolve().parent}{os.pathsep}{os.environ['PATH']}"

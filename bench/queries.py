@@ -33,7 +33,7 @@ from typing import Any
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from repositories import copy_repository
+from repositories import compile_as_installed, copy_repository
 
 BIN = Path(sys.executable).parent
 SEED = 20
@@ -103,6 +103,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=120)
     parser.add_argument("--rg", default=shutil.which("rg") or "")
     options = parser.parse_args()
+    compile_as_installed()
     with tempfile.TemporaryDirectory() as text:
         directory = Path(text).resolve()
         os.environ.update({"XDG_STATE_HOME": str(directory / "state"), "XDG_CONFIG_HOME": str(directory / "config")})

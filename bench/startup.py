@@ -19,6 +19,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from repositories import compile_as_installed
+
 BIN = Path(sys.executable).parent
 BRIDGE = Path(__file__).resolve().parent.parent / "src" / "codeplane" / "surfaces" / "bridge.py"
 SDK_SERVER = """
@@ -105,6 +107,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--repo", type=Path)
     options = parser.parse_args()
+    compile_as_installed()
     rounds = options.rounds
     python = sys.executable
     with tempfile.TemporaryDirectory() as text:
