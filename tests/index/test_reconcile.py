@@ -428,7 +428,13 @@ def test_room_that_nobody_needs_is_given_back(repo: Path, monkeypatch: pytest.Mo
         '{"src/": ["x", 0, 0, 0, 0, 0]}',
         '{"none/": null}',
         '{"x/y/": [1, 2, 3, 4, 5, 6]}',
-        '{"src": [1, 2, 3, 4, 5, 6], "//": [1, 2, 3, 4, 5, 6], "../": [1, 2, 3, 4, 5, 6]}',
+        '[0, {"src": [1, 2, 3, 4, 5, 6]}]',
+        '[0, {"//": [1, 2, 3, 4, 5, 6]}]',
+        '[0, {"../": [1, 2, 3, 4, 5, 6]}]',
+        '[0, {"x/y/": [1, 2, 3, 4, 5, 6]}]',
+        '[0, {"src/": ["x"]}]',
+        '["", {}]',
+        "[0]",
     ],
 )
 def test_kept_directories_that_make_no_sense_hide_nothing(tmp_path: Path, kept: str) -> None:
@@ -451,3 +457,18 @@ def test_a_file_that_comes_between_two_processes_is_found(tmp_path: Path) -> Non
             workspace.index.refresh()
             assert len(workspace.index.state().files) >= 2 + 2 * number
         write(root, {f"src/deep/n{number}.py": "z = 1\n", f"new{number}/c.py": "w = 1\n"})
+
+
+def test_files_of_an_older_pass_than_the_directories_are_looked_for_again(tmp_path: Path) -> None:
+    """As when a process that swept before another one publishes after it: what it did not see is not there any more."""
+    root = make_repository(tmp_path / "repo", {"src/a.py": "x = 1\n", "src/b.py": "y = 1\n", "left.pyc": b"\0"})
+    with open_workspace(WorkspaceRequest(root)) as workspace:
+        workspace.index._reconciler._sweeper._now_ns = lambda: 1 << 62
+        workspace.index.refresh()
+        assert "src/" in workspace.index.store.meta("directories")
+        with workspace.index.store.database.write() as connection:
+            connection.execute("DELETE FROM files WHERE path = 'src/b.py'")
+            connection.execute("UPDATE meta SET value = '5' WHERE key = 'swept_ns'")
+    with open_workspace(WorkspaceRequest(root)) as workspace:
+        workspace.index.refresh()
+        assert "src/b.py" in workspace.index.state().files

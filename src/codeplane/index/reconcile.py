@@ -59,6 +59,7 @@ _log = get_logger(__name__)
 _SPARE_ROWS: Final = 1000
 _NO_EPOCH: Final = -2
 _DIRECTORIES: Final = "directories"
+_SWEPT_NS: Final = "swept_ns"
 _LEADS_OUT: Final = re.compile(r'\.\./|//|"/')
 # What decisions about paths rest on, what they leave out, and which names asked what git tracks.
 _Decisions = tuple[str, list[LeftOut], frozenset[str]]
@@ -290,7 +291,8 @@ class Reconciler:
             swept = time.perf_counter()
             report = self._applied(found, stored)
         self._keep_decisions(decided)
-        self._keep_directories(directories)
+        if directories is not None:
+            self._keep_directories(directories, found.begun_ns)
         self._compact_if_worthwhile()
         ended = time.perf_counter()
         if before is None and self.state is not None and len(self.state.stamps) >= MANY_FILES:
@@ -386,6 +388,7 @@ class Reconciler:
             )
         else:
             stamps = {path: one.stamp for path, one in files.items()}
+            # As `FileStamp.is_racy` says, without a call for each of thousands: stamp and time of checking.
             racy = frozenset([path for path, one in files.items() if max(one[2][:2]) > one[3] - RACY_NS])
         return IndexState(
             epoch=stored.epoch,
@@ -417,23 +420,32 @@ class Reconciler:
                 self._take_over_directories(stamps, kept)
 
     def _take_over_directories(self, files: Mapping[str, FileStamp], left_out: list[LeftOut]) -> None:
-        """Let the first sweep list only directories that changed since an earlier process listed them."""
+        """Let the first sweep list only directories that changed since an earlier process listed them.
+
+        Files that were found by an older pass than the directories were listed by may lack one that was listed.
+        """
+        text = self.store.meta(_DIRECTORIES)
         try:
-            text = self.store.meta(_DIRECTORIES) or "{}"
             # A name that leads out of the tree is none that was kept, or so rare that all are listed again.
-            rows = {} if _LEADS_OUT.search(text) else json.loads(text)
-            self._kept_directories = {str(prefix): tuple(row) for prefix, row in rows.items()}
+            listed_ns, rows = (0, {}) if _LEADS_OUT.search(text) else json.loads(text)
+            directories = {str(prefix): tuple(row) for prefix, row in rows.items()}
+            if int(self.store.meta(_SWEPT_NS)) < listed_ns:
+                return
         except (ValueError, TypeError, AttributeError):
             # Whatever stands there, every directory is simply listed.
             return
-        self._sweeper.prime_listings(self._kept_directories, files, left_out)
-
-    def _keep_directories(self, directories: dict[str, Stamp] | None) -> None:
-        """Keep the stamps of directories for the next process; they belong to the files that were just published."""
-        if directories is None or directories == self._kept_directories:
-            return
-        self.store.set_meta({_DIRECTORIES: json.dumps(directories, separators=(",", ":"))})
         self._kept_directories = directories
+        self._sweeper.prime_listings(directories, files, left_out)
+
+    def _keep_directories(self, directories: dict[str, Stamp], listed_ns: int) -> None:
+        """Keep the stamps of directories for the next process, if the published files are those of the same pass."""
+        if directories == self._kept_directories or self.state is None:
+            return
+        text = json.dumps((listed_ns, directories), separators=(",", ":"))
+        with self.store.database.write() as connection:
+            if published_in(connection) == self.state.published:
+                write_meta(connection, {_DIRECTORIES: text, _SWEPT_NS: str(listed_ns)})
+                self._kept_directories = directories
 
     def _keep_decisions(self, now: _Decisions) -> None:
         """Keep what was decided for the next process, when it differs from what is kept."""
@@ -493,7 +505,8 @@ class Reconciler:
                     self._finish_ranked(ranked, result.epoch)
                 stamp = self.store.pack.stamp()
                 values = {"epoch": str(result.epoch), "pack_size": str(writer.size), "pack_stamp": stamp}
-                write_meta(connection, {**values, UNLINKED: "" if result.is_linked else "1"})
+                values |= {_SWEPT_NS: str(found.begun_ns), UNLINKED: "" if result.is_linked else "1"}
+                write_meta(connection, values)
                 stored = self._reloaded(connection, before, suspects, result)._replace(pack_size=writer.size)
             has_few = not (result.added or result.removed or result.reaches_others)
             self.state = self._state_of(stored, found, before, suspects if has_few else None)

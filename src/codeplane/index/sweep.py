@@ -56,10 +56,11 @@ ManyFiles = Callable[[Mapping[str, FileStamp]], None]
 
 @dataclass(slots=True)
 class Sweep:
-    """What one pass found."""
+    """What one pass found, and when it began."""
 
     files: dict[str, FileStamp] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
+    begun_ns: int = 0
 
 
 class _Listing(NamedTuple):
@@ -253,6 +254,7 @@ class Sweeper:
             found = self._walk({})
             ignore_stamps = self._stamps_of_rules(found.files)
         self._decided_by, self._ignore_stamps = deciders, ignore_stamps
+        found.begun_ns = begun_ns
         return found
 
     def close(self) -> None:
