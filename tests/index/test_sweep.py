@@ -40,6 +40,19 @@ def _is_shared_soon(sweeper: Sweeper) -> bool:
     return False
 
 
+def _listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that the directories which are listed from now on are added to."""
+    listed: list[str] = []
+    real = os.scandir
+
+    def scandir(location: str) -> object:
+        listed.append(Path(location).name)
+        return real(location)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    return listed
+
+
 def _next_tick(root: Path) -> None:
     """Wait until the file system's clock has gone on, as it has when somebody changes a file later."""
     probe = root.parent / "tick"
@@ -191,14 +204,7 @@ def test_a_new_process_lists_only_directories_that_changed(tmp_path: Path, monke
     (root / "b" / "g.py").write_text("changed\n", encoding="utf-8")
     (root / "a" / "f.py").rename(root / "a" / "moved.py")
     (root / "a" / "moved.py").rename(root / "a" / "f.py")
-    listed: list[str] = []
-    real = os.scandir
-
-    def scandir(location: str) -> object:
-        listed.append(Path(location).name)
-        return real(location)
-
-    monkeypatch.setattr(os, "scandir", scandir)
+    listed = _listings(monkeypatch)
     found = _primed(root, known, first, first.settled_directories()).sweep()
     assert listed == ["a"]
     assert found.files["b/g.py"] != known.files["b/g.py"]
@@ -210,14 +216,7 @@ def test_a_directory_that_has_not_changed_is_not_listed_again(tmp_path: Path, mo
     write(root, {"a/f.py": "x\n", "b/g.py": "y\n"})
     keeping = _sweeper(root, keeps_listings=True)
     keeping.sweep()
-    listed: list[str] = []
-    real = os.scandir
-
-    def scandir(location: str) -> object:
-        listed.append(Path(location).name)
-        return real(location)
-
-    monkeypatch.setattr(os, "scandir", scandir)
+    listed = _listings(monkeypatch)
     write(root, {"b/h.py": "z\n"})
     assert set(keeping.sweep().files) == {"a/f.py", "b/g.py", "b/h.py"}
     assert listed == ["b"]

@@ -59,7 +59,8 @@ def test_one_that_is_stopped_on_its_way_ends_without_complaint(
 def test_an_update_that_a_call_waits_for_is_not_stopped(workspace: Workspace) -> None:
     indexing = BackgroundIndexing(workspace)
     indexing.stop()
-    indexing._tell(1, 2)
+    indexing._tell(600, 1000)
+    assert indexing._last_step == 60
 
 
 def test_what_goes_wrong_is_told(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
