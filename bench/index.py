@@ -113,11 +113,12 @@ def tree_of(pid: int) -> list[int]:
     """Return a process and everything it started."""
     found = [pid]
     for one in found:
-        for tasks in Path(f"/proc/{one}/task").glob("*/children"):
-            try:
+        try:
+            for tasks in Path(f"/proc/{one}/task").glob("*/children"):
                 found.extend(int(child) for child in tasks.read_text().split())
-            except OSError:
-                continue
+        except OSError:
+            # It ended meanwhile.
+            continue
     return found
 
 
