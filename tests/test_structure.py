@@ -135,3 +135,14 @@ def test_every_operation_teaches_when_to_use_it(operation: AnyOperation) -> None
     assert operation.when_not_to_use
     assert operation.examples
     assert all(text.endswith(".") for text in operation.when_to_use + operation.when_not_to_use)
+
+
+@pytest.mark.parametrize("path", FILES, ids=_name)
+def test_no_expression_repeats_a_group_possessively(path: Path) -> None:
+    """Before 3.11.5, which Debian 12 has not, Python matches `(?:…)*+` wrongly; `(?>(?:…)*)` means the same."""
+    texts = [
+        node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
+        for node in _nodes(path)
+        if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
+    ]
+    assert [text for text in texts if re.search(r"[^\\]\)(?:[*+?]|\{\d*,?\d*\})\+", text)] == []

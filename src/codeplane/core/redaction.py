@@ -191,14 +191,14 @@ _SEPARATOR = (
     r"""|[ \t]{0,8}(?P<sign>:=|=>|[:=](?![=:]))[ \t]{0,8}|(?P<space>[ \t]{1,8}))"""
 )
 _VALUE = re.compile(
-    r"""[bBrRuUfF]{0,2}(?:"(?P<double>(?:[^"\\\n]|\\[^\n]){1,256}+)|'(?P<single>(?:[^'\\\n]|\\[^\n]){1,256}+)"""
+    r"""[bBrRuUfF]{0,2}(?:"(?P<double>(?>(?:[^"\\\n]|\\[^\n]){1,256}))|'(?P<single>(?>(?:[^'\\\n]|\\[^\n]){1,256}))"""
     r"""|\\"(?P<escaped>[^"\\\n]{1,256}+))|(?P<bare>[^\s"'`;,&<>(){}\[\]\\#|=]{1,256}+={0,2})"""
 )
 _ENVIRONMENT_VALUE = re.compile(r"""[^\s"'`]{1,256}+""")
 # The first 256 characters decide, so that a name without a secret costs little; a secret then goes to its end.
 _REST = {
-    "double": re.compile(r"""(?:[^"\\\n]|\\[^\n])*+"""),
-    "single": re.compile(r"""(?:[^'\\\n]|\\[^\n])*+"""),
+    "double": re.compile(r"""(?>(?:[^"\\\n]|\\[^\n])*)"""),
+    "single": re.compile(r"""(?>(?:[^'\\\n]|\\[^\n])*)"""),
     "escaped": re.compile(r"""[^"\\\n]*+"""),
     "bare": re.compile(r"""[^\s"'`;,&<>(){}\[\]\\#|=]*+={0,2}"""),
     "environment": re.compile(r"""[^\s"'`]*+"""),

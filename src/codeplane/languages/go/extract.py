@@ -17,7 +17,7 @@ from codeplane.languages.go.structure import read_structure
 from codeplane.languages.go.syntax import GO, QUERY
 from codeplane.languages.parsing import SYSTEM_CLOCK, IsOver, capture, extract_within_limits, outside_errors
 
-_MOD_FILE: Final = re.compile(rb"(?:\s|//[^\n]*\n)*+module\s")
+_MOD_FILE: Final = re.compile(rb"(?>(?:\s|//[^\n]*\n)*)module\s")
 
 
 def extract(source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:

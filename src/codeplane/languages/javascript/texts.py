@@ -4,11 +4,11 @@ import re
 from typing import Final
 
 _STRING_OR_COMMENT: Final = re.compile(
-    r"""('(?:\\.|[^'\\\n])*+'|"(?:\\.|[^"\\\n])*+"|`(?:\\[\s\S]|[^`\\])*+`)|//[^\n]*|/\*[\s\S]*?\*/"""
+    r"""('(?>(?:\\.|[^'\\\n])*)'|"(?>(?:\\.|[^"\\\n])*)"|`(?>(?:\\[\s\S]|[^`\\])*)`)|//[^\n]*|/\*[\s\S]*?\*/"""
 )
-_TRIVIA: Final = r"(?:\s|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+_TRIVIA: Final = r"(?>(?:\s|//[^\n]*\n|/\*(?>(?:[^*]|\*(?!/))*)\*/)*)"
 _LINK: Final = re.compile(rf"{_TRIVIA}!?{_TRIVIA}\??\.{_TRIVIA}")
-_PREFIX: Final = re.compile(r"(?:(?:export|default|declare|abstract|async|const|let|var)\s+)*+$")
+_PREFIX: Final = re.compile(r"(?>(?:(?:export|default|declare|abstract|async|const|let|var)\s+)*)$")
 _TAG: Final = re.compile(r"^\s*@", re.MULTILINE)
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n")
 _TIGHT: Final = (("( ", "("), ("[ ", "["), (", )", ")"), (" )", ")"), (", ]", "]"), (" ]", "]"), (", >", ">"))

@@ -7,7 +7,7 @@ from typing import Final
 _MAX_COMMENT: Final = 4_000
 _BLANK: Final = frozenset(" \t\r")
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
-_STRING: Final = r'("(?:\\.|[^"\\\n])*+"|\'(?:\\.|[^\'\\\n])*+\')'
+_STRING: Final = r'("(?>(?:\\.|[^"\\\n])*)"|\'(?>(?:\\.|[^\'\\\n])*)\')'
 
 
 @dataclass(frozen=True, slots=True)

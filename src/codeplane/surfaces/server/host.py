@@ -24,7 +24,6 @@ from codeplane.operations.recovery import recover_interrupted
 from codeplane.operations.run import Door
 from codeplane.surfaces.mcp.binding import CallRunner, InFlight
 from codeplane.surfaces.server.facts import ServerFacts, remove_facts, write_facts
-from codeplane.surfaces.server.indexing import BackgroundIndexing
 from codeplane.surfaces.server.operator_token import operator_token
 from codeplane.surfaces.server.unix_socket import bind_unix_socket, serve_unix_socket
 from codeplane.workspace.workspace import Workspace, prepare_private
@@ -40,6 +39,8 @@ _REPAIR_SECONDS = 5.0
 _HTTP_DELAY_SECONDS = 0.5
 # A first call is answered before HTTP comes up, unless it takes so long.
 _HTTP_PATIENCE_SECONDS = 2.0
+# From here on indexing takes long enough to say how far it is.
+_MANY_FILES = 500
 # A mark of life that is younger may belong to a process that is just about to lock it.
 _YOUNG_SECONDS = 60.0
 # What was told to stop does so within a few milliseconds.
@@ -60,7 +61,6 @@ class ServerHost:
     facts: ServerFacts
     token: str
     listener: socket.socket
-    indexing: BackgroundIndexing
     is_ready: bool = False
     is_recording: bool = True
     is_stopping: bool = False
@@ -99,10 +99,11 @@ class ServerHost:
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             await tasks.start(serve_unix_socket, self, local_listener)
+            is_building = not http_first and not self.workspace.has_index
+            if is_building:
+                tasks.start_soon(self._build_index)
             if not http_first:
                 started()
-                if not self.workspace.has_index:
-                    tasks.start_soon(self._build_index)
                 await self._leave_clients_the_first_moment()
             if not self._stop.is_set():
                 self.http = await anyio.to_thread.run_sync(_http_side, self)
@@ -110,7 +111,7 @@ class ServerHost:
                 tasks.start_soon(self._keep_house, self.http)
                 write_facts(self.workspace.places, self.facts)
                 self.is_ready = True
-                if not self.indexing.is_started:
+                if not is_building:
                     tasks.start_soon(self._build_index)
                 tasks.start_soon(self._verify_chain)
                 tasks.start_soon(self._load_operations)
@@ -135,12 +136,30 @@ class ServerHost:
                 waiting.start_soon(end_with, self.in_flight.wait_until_idle)
 
     async def _build_index(self) -> None:
-        """Build or refresh the index in the background, unless that has begun."""
-        self.indexing.start()
-        with self.background:
-            error = await anyio.to_thread.run_sync(self.indexing.wait, abandon_on_cancel=True)
-        if error is not None:
+        """Build or refresh the index in the background, so that the first question need not wait for it."""
+        try:
+            with self.background:
+                await anyio.to_thread.run_sync(self._refresh_index, abandon_on_cancel=True)
+        except CodePlaneError as error:
+            if self.is_stopping:
+                return
             self.last_error = error.report().as_dict()
+            _log.warning("the index could not be built yet", extra=fields(error=error.code, reason=error.message))
+
+    def _refresh_index(self) -> None:
+        steps = dict.fromkeys(range(10, 100, 10), False)
+        own_thread = threading.get_ident()
+
+        def tell(n_done: int, n_all: int) -> None:
+            # An update that a call waits for is told here, too; that one goes on, so that the call has its answer.
+            if self.is_stopping and threading.get_ident() == own_thread:
+                raise CodePlaneError("SERVER_SHUTTING_DOWN")
+            percent = 10 * int(10 * n_done / max(n_all, 1))
+            if n_all >= _MANY_FILES and steps.get(percent) is False:
+                steps[percent] = True
+                _log.info("indexing", extra=fields(percent=percent, files=n_all))
+
+        self.workspace.refresh_index(tell)
 
     async def _load_operations(self) -> None:
         """Import every operation while no call is worked on.
@@ -178,7 +197,6 @@ class ServerHost:
         """
         self.is_ready = False
         self.is_stopping = True
-        self.indexing.stop()
         self._rows_changed.set()
         await anyio.to_thread.run_sync(self._stop_editing)
         grace = self.workspace.settings.server.shutdown_grace_seconds
@@ -346,8 +364,7 @@ def build_host(request: HostRequest) -> ServerHost:
     started = {"mode": request.mode, "port": port, "head": head.commit, "recovered_calls": recovered}
     workspace.record("server_started", {**started, "interrupted_tasks": interrupted})
     _log.info("server started", extra=fields(port=port, mode=request.mode, head=(head.commit or "unborn")[:12]))
-    indexing = BackgroundIndexing(workspace)
-    return ServerHost(workspace, request.door, request.lock, request.mode, facts, token, listener, indexing)
+    return ServerHost(workspace, request.door, request.lock, request.mode, facts, token, listener)
 
 
 def _remove_marks_of_the_dead(workspace: Workspace) -> None:
