@@ -115,7 +115,9 @@ SECRET_LINES = (
 _BUILT_IN_NAMES = frozenset({".git", ".codeplane"})
 BUILT_IN_SOURCE = "always"
 _OR_BELOW = "(?:(?P<ps_d>/)|$)"
-# Lines without wildcards, slashes and escapes, and lines that are only an ending.
+# How the expression of a line begins that holds for names at any depth.
+_ANYWHERE = "^(?:.+/)?"
+# Names without wildcards and escapes, and those of which only the ending counts.
 _PLAIN_NAME = re.compile(r"[^*?\[\]/\\!# ]+")
 _PLAIN_ENDING = re.compile(r"\*\.[^*?\[\]/\\!# ]+")
 
@@ -156,11 +158,26 @@ class _Compiled:
         return (is_directory or not self.only_directories) and self.fits(text)
 
 
+class _Expressions:
+    """Lines that are tried as expressions; one look tells whether any of them can match."""
+
+    def __init__(self, numbers: list[int], patterns: list[str]) -> None:
+        self.numbers = numbers
+        is_simple = all(_backtracks_little(part) for part in patterns)
+        # One that is so manifold that it has to be looked at by itself makes all of them be looked at.
+        whole = re.compile("|".join(f"(?:{part})" for part in patterns)) if patterns and is_simple else None
+        self.may_match: Callable[[str], object] = whole.match if whole is not None else lambda _: bool(numbers)
+
+
+# A path, the name it ends with, and whether it is a directory. A plain tuple: one is made for every file of a tree.
+_Entry = tuple[str, str, bool]
+
+
 class _RuleList:
     """Rules of one directory level, compiled once; the last line that matches decides.
 
-    Most lines are a plain name (`dist/`, `.env`) or an ending (`*.pyc`); these are looked up by the entry's name, and
-    only the others are tried as expressions. Positions in the file decide which match is the last.
+    Most lines end with a plain name (`dist/`, `**/.aws/credentials`) or an ending (`*.pyc`); these are looked up by the
+    entry's name, and only the others are tried as expressions. Positions in the file decide which match is the last.
     """
 
     def __init__(self, rules: Iterable[Rule], *, ignore_case: bool = False) -> None:
@@ -168,40 +185,48 @@ class _RuleList:
         self._compiled = tuple(_compile(rules))
         self._by_name: dict[str, list[int]] = {}
         self._by_ending: dict[str, list[int]] = {}
+        of_names: list[int] = []
         others: list[int] = []
         for number, item in enumerate(self._compiled):
-            plain = item.rule.line.removeprefix("!").rstrip(" ").removesuffix("/")
-            if _PLAIN_NAME.fullmatch(plain):
-                self._by_name.setdefault(plain, []).append(number)
-            elif _PLAIN_ENDING.fullmatch(plain):
-                self._by_ending.setdefault(plain[1:], []).append(number)
+            line = item.rule.line.removeprefix("!").rstrip(" ").removesuffix("/")
+            last = line.rpartition("/")[2]
+            if _PLAIN_NAME.fullmatch(last):
+                self._by_name.setdefault(last, []).append(number)
+            elif _PLAIN_ENDING.fullmatch(last):
+                self._by_ending.setdefault(last[1:], []).append(number)
+            elif item.pattern.startswith(_ANYWHERE) and "/" not in line:
+                of_names.append(number)
             else:
                 others.append(number)
-        self._others = tuple(others)
-        parts = [self._compiled[number].pattern for number in others]
-        is_simple = all(_backtracks_little(part) for part in parts)
-        # One look at all of them at once, unless one is so manifold that it has to be looked at by itself.
-        self._any_other = re.compile("|".join(f"(?:{part})" for part in parts)) if parts and is_simple else None
+        self._of_names = _Expressions(of_names, [self._compiled[n].pattern.removeprefix(_ANYWHERE) for n in of_names])
+        self._others = _Expressions(others, [self._compiled[n].pattern for n in others])
 
-    def last_match(self, text: str, kinds: frozenset[RuleKind], *, is_directory: bool) -> _Compiled | None:
-        # Lines of such a list are in lower case.
-        text = text.lower() if self._ignore_case else text
-        for number in sorted(self._candidates(text), reverse=True):
+    def last_match(self, entry: _Entry, n_before: int, kinds: frozenset[RuleKind]) -> _Compiled | None:
+        """Return the line that decides on an entry, of whose path the first `n_before` characters lead to here."""
+        text, name, is_directory = entry
+        text = text[n_before:] if n_before else text
+        if self._ignore_case:
+            # Lines of such a list are in lower case.
+            text, name = text.lower(), name.lower()
+        # Nearly always there is none, for every file of a tree.
+        for number in sorted(numbers, reverse=True) if (numbers := self._candidates(text, name)) else ():
             item = self._compiled[number]
             if item.rule.kind in kinds and item.matches(text, is_directory=is_directory):
                 return item
         return None
 
-    def _candidates(self, text: str) -> list[int]:
-        name = text.rpartition("/")[2]
-        numbers = [*self._by_name.get(name, ())]
+    def _candidates(self, text: str, name: str) -> list[int]:
+        numbers = [*self._by_name[name]] if name in self._by_name else []
         if self._by_ending:
             dot = name.find(".")
             while dot >= 0:
-                numbers += self._by_ending.get(name[dot:], ())
+                if name[dot:] in self._by_ending:
+                    numbers += self._by_ending[name[dot:]]
                 dot = name.find(".", dot + 1)
-        if self._any_other is None or self._any_other.match(text) is not None:
-            numbers += self._others
+        if self._of_names.may_match(name):
+            numbers += self._of_names.numbers
+        if self._others.may_match(text):
+            numbers += self._others.numbers
         return numbers
 
 
@@ -272,8 +297,7 @@ _Level = tuple[int, _RuleList]
 _ABOVE = "/"
 
 
-def _built_in_rule(text: str) -> Rule | None:
-    name = text.rpartition("/")[2]
+def _built_in_rule(name: str) -> Rule | None:
     if name.startswith(STAGED_PREFIX):
         return Rule(f"{STAGED_PREFIX}*", RuleKind.BUILT_IN, BUILT_IN_SOURCE)
     return Rule(f"{name}/", RuleKind.BUILT_IN, BUILT_IN_SOURCE) if name in _BUILT_IN_NAMES else None
@@ -349,10 +373,11 @@ class IgnoreRules:
 
     def exclusion_of_entry(self, text: str, *, is_directory: bool) -> Rule | None:
         """Return the rule that leaves out this entry; the directories above it are known to be in."""
-        built_in = _built_in_rule(text)
+        directory, _, name = text.rpartition("/")
+        built_in = _built_in_rule(name)
         if built_in is not None:
             return built_in
-        matched = self._last_match(text, _EVERY_KIND, is_directory=is_directory)
+        matched = self._last_match((text, name, is_directory), directory, _EVERY_KIND)
         if matched is None:
             return None
         if matched.rule.kind is not RuleKind.SOFT:
@@ -365,24 +390,24 @@ class IgnoreRules:
         return None if is_shown else matched.rule
 
     def _block_of_entry(self, text: str, *, is_directory: bool) -> Rule | None:
-        built_in = _built_in_rule(text)
+        directory, _, name = text.rpartition("/")
+        built_in = _built_in_rule(name)
         if built_in is not None:
             return built_in
-        matched = self._last_match(text, _HARD_KINDS, is_directory=is_directory)
+        matched = self._last_match((text, name, is_directory), directory, _HARD_KINDS)
         return matched.rule if matched is not None and matched.excludes else None
 
-    def _last_match(self, text: str, kinds: frozenset[RuleKind], *, is_directory: bool) -> _Compiled | None:
-        for n_before, rules in self._levels_of(text.rpartition("/")[0]):
-            matched = rules.last_match(text[n_before:], kinds, is_directory=is_directory)
+    def _last_match(self, entry: _Entry, directory: str, kinds: frozenset[RuleKind]) -> _Compiled | None:
+        for n_before, rules in self._levels_of(directory):
+            matched = rules.last_match(entry, n_before, kinds)
             if matched is not None:
                 return matched
         secrets, prunable = _built_in_rules()
-        matched = secrets.last_match(text, kinds, is_directory=is_directory)
-        return matched or prunable.last_match(text, kinds, is_directory=is_directory)
+        return secrets.last_match(entry, 0, kinds) or prunable.last_match(entry, 0, kinds)
 
     def is_let_in(self, path: RepoPath) -> bool:
         """Tell whether a person's `!` line names this file."""
-        matched = self._last_match(path.text, _EVERY_KIND, is_directory=False)
+        matched = self._last_match((path.text, path.name, False), path.text.rpartition("/")[0], _EVERY_KIND)
         return matched is not None and not matched.excludes and matched.rule.kind is RuleKind.HARD
 
     def _levels_of(self, directory: str) -> tuple[_Level, ...]:

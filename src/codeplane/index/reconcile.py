@@ -270,15 +270,24 @@ class Reconciler:
             listener(n_done, n_all)
 
     def _update(self) -> ReconcileReport:
+        is_new = self.state is None
+        # What the first pass makes stays; looking for garbage among it would take a tenth of its time.
+        with _without_collecting(is_new):
+            report = self._brought_up_to_date()
+            if is_new and self.state is not None and len(self.state.stamps) >= MANY_FILES:
+                # It lives as long as the process; looking through it for garbage takes longer than answers do.
+                gc.freeze()
+                # Every sweep makes a tuple for every file; looking for cycles after each 700 of them finds nothing.
+                gc.set_threshold(*_COLLECT_AFTER)
+        return report
+
+    def _brought_up_to_date(self) -> ReconcileReport:
         begun = time.perf_counter()
         before = self.state
         if self.store.distrusted:
             self.store.start_over(self.store.distrusted)
             self.state = None
         with ExitStack() as ends:
-            # What the first pass makes stays; looking for garbage among it would take a tenth of its time.
-            loading = ends.enter_context(ExitStack())
-            loading.enter_context(_without_collecting(before is None))
             stored = self._stored()
             is_first = stored is not None and not stored.files
             ends.enter_context(self._building(is_first))
@@ -287,24 +296,17 @@ class Reconciler:
                 decided = (self._sweeper.decided_by, found.left_out, self._sweeper.by_tracking)
                 # Later ones are not worth the room they would take in every small update.
                 directories = self._sweeper.settled_directories() if before is None else None
-            loading.close()
             swept = time.perf_counter()
             report = self._applied(found, stored)
         self._keep_decisions(decided)
         if directories is not None:
             self._keep_directories(directories, found.begun_ns)
         self._compact_if_worthwhile()
-        ended = time.perf_counter()
-        if before is None and self.state is not None and len(self.state.stamps) >= MANY_FILES:
-            # What was made lives as long as the process; looking through it for garbage takes longer than answers do.
-            gc.freeze()
-            # Every sweep makes a tuple for every file; looking for cycles after each 700 of them finds nothing.
-            gc.set_threshold(*_COLLECT_AFTER)
         return replace(
             report,
             n_files=len(found.files),
             sweep_ms=(swept - begun) * 1000,
-            total_ms=(ended - begun) * 1000,
+            total_ms=(time.perf_counter() - begun) * 1000,
             healed=self.store.healed,
         )
 

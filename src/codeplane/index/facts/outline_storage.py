@@ -7,7 +7,7 @@ most questions need a few fields of a few definitions.
 import marshal
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields
 from itertools import accumulate, chain
 from operator import add, sub
@@ -168,9 +168,14 @@ def _numbers(values: Sequence[int]) -> _Column:
     first = values[0]
     if values.count(first) == len(values):
         return [int(first)]
-    with suppress(ValueError):
+    try:
         # Most are small; bytes are made three times as fast as arrays.
         return "B", bytes(values)
+    except ValueError:
+        return _wide_numbers(values)
+
+
+def _wide_numbers(values: Sequence[int]) -> _Column:
     low, high = min(values), max(values)
     for code, top in _SIGNED if low < 0 else _UNSIGNED:
         if high <= top and low >= -top:
