@@ -56,13 +56,14 @@ def root(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "repo", dict(FILES))
 
 
-@pytest.fixture
-def build(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Build]:
+@pytest.fixture(params=["long ago", "just now"])
+def build(root: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[_Build]:
     monkeypatch.setattr(update, "MANY_BYTES", 1)
     with open_test_workspace(root) as workspace:
         one = _Build(workspace)
-        # As if the files had been written long before they are read.
-        workspace.index._reconciler._now_ns = lambda: 1 << 62
+        # As if the files had been written long before they are read, or at the very moment.
+        now_ns = 1 << 62 if request.param == "long ago" else 0
+        workspace.index._reconciler._now_ns = lambda: now_ns
         link = IndexUpdate.link
 
         def waiting(self: IndexUpdate) -> None:
@@ -110,6 +111,34 @@ def test_what_rests_on_links_waits_for_them(
     build.go_on.set()
     asking.join(_SECONDS)
     assert answer in build.answers[query]
+
+
+@pytest.mark.parametrize("changed", [b"class Bass:", b"class Base;", b"\xffclass Base:", None])
+def test_a_change_that_no_stamp_tells_is_waited_for(root: Path, build: _Build, changed: bytes | None) -> None:
+    reconciler = build.workspace.index._reconciler
+    file = root / "p/a.py"
+    content = file.read_bytes()
+    if changed is None:
+        file.unlink()
+    else:
+        file.write_bytes(content.replace(b"class Base:", changed))
+    unlinked = reconciler._unlinked
+    assert unlinked is not None
+    assert reconciler._holds_the_same(unlinked) is not bool(unlinked.racy)
+    file.write_bytes(content)
+    assert reconciler._holds_the_same(unlinked)
+
+
+def test_a_file_that_was_read_again_later_is_not_read_a_third_time(build: _Build) -> None:
+    reconciler = build.workspace.index._reconciler
+    unlinked = reconciler._unlinked
+    assert unlinked is not None
+    assert "class Base" in build.ask("Base", "definitions")
+    assert reconciler._unlinked is unlinked
+    reconciler._now_ns = lambda: 1 << 62
+    assert "class Base" in build.ask("Base", "definitions")
+    assert reconciler._unlinked is not None
+    assert not reconciler._unlinked.racy
 
 
 @pytest.mark.parametrize("changed", [{"p/a.py": "class Other: pass\n"}, {"p/new.py": "class Other: pass\n"}])

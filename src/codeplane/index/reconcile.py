@@ -45,6 +45,7 @@ from codeplane.index.lexical_index import LexicalIndex, LexicalUpdate, documents
 from codeplane.index.stamps import Stamp
 from codeplane.index.sweep import MANY_FILES, RACY_NS, FileStamp, Sweep, Sweeper
 from codeplane.index.text_pack import TextPack
+from codeplane.index.tree_reader import TreeReader
 from codeplane.languages.catalog import LANGUAGES, dialect_of
 from codeplane.languages.facts import FileFacts
 from codeplane.store.sqlite import Database
@@ -183,12 +184,33 @@ class Reconciler:
             while self._is_building and self._unlinked is None:
                 self._turn.wait()
             unlinked = self._unlinked
-        if unlinked is not None and not unlinked.racy:
+        if unlinked is not None:
             with self._sweeping:
                 found = self._sweeper.sweep()
-            if found.files == unlinked.stamps and found.left_out == list(unlinked.left_out):
+            is_same = found.files == unlinked.stamps and found.left_out == list(unlinked.left_out)
+            if is_same and self._holds_the_same(unlinked):
                 return ReconcileReport(unlinked.epoch, n_files=len(found.files))
         return self.ensure_fresh()
+
+    def _holds_the_same(self, unlinked: IndexState) -> bool:
+        """Read those files again that may have been written after they were read, as all are right after a clone."""
+        # It is at work at this moment.
+        from codeplane.index.update import MAX_TEXT_BYTES, read_text  # noqa: PLC0415
+
+        checked_ns = self._now_ns()
+        with TreeReader(self._root, MAX_TEXT_BYTES) as reader:
+            for path in sorted(unlinked.racy):
+                known = unlinked.files[path]
+                text = unlinked.texts[known.text_id] if known.text_id is not None else None
+                held = unlinked.pack.data(*text.extent) if text is not None else None
+                is_known = text is None or held is not None
+                if not is_known or read_text(reader, path, known.stamp.size) != (held, known.problem):
+                    return False
+        settled = frozenset(path for path in unlinked.racy if not unlinked.stamps[path].is_racy(checked_ns))
+        with self._turn:
+            if settled and self._unlinked is unlinked:
+                self._unlinked = replace(unlinked, racy=unlinked.racy - settled)
+        return True
 
     def ensure_fresh(self) -> ReconcileReport:
         """Return after an update that began after this call; several callers may share it.

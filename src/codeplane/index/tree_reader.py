@@ -19,6 +19,8 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # What opening says of an entry that is no longer there, or no longer a file: among them a symlink and a socket.
 _GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EMLINK})
 _PIECE: Final = 1 << 16
+# How the reason begins why something that is there cannot be read.
+UNREADABLE: Final = "unreadable: "
 
 
 class TreeReader:
@@ -53,7 +55,7 @@ class TreeReader:
         try:
             descriptor = _open_spelled(name, _FILE, self._directory(directory))
         except OSError as error:
-            return None, "" if error.errno in _GONE else f"unreadable: {error.strerror}"
+            return None, "" if error.errno in _GONE else f"{UNREADABLE}{error.strerror}"
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             os.close(descriptor)
@@ -73,7 +75,7 @@ class TreeReader:
                 room = _PIECE
             return b"".join(pieces), ""
         except OSError as error:
-            return None, f"unreadable: {error.strerror}"
+            return None, f"{UNREADABLE}{error.strerror}"
 
     def _directory(self, path: str) -> int:
         """Return a descriptor of a directory, opening what is not open yet.

@@ -19,11 +19,12 @@ from codeplane.index.source_text import holds_private_key
 from codeplane.index.structure import FileChanges, Links, Structure, StructureUpdate
 from codeplane.index.sweep import FileStamp
 from codeplane.index.text_pack import PackWriter
-from codeplane.index.tree_reader import TreeReader
+from codeplane.index.tree_reader import UNREADABLE, TreeReader
 from codeplane.languages.catalog import LANGUAGES, dialect_of
 from codeplane.languages.detect import language_of
 
 MAX_TEXT_BYTES = 32 * 1024 * 1024
+TOO_LARGE = f"larger than {MAX_TEXT_BYTES} bytes"
 _SNIFF = 8192
 Progress = Callable[[int, int], None]
 
@@ -255,19 +256,14 @@ class _Intake:
     def _reading(self, path: str, stamp: FileStamp) -> tuple[_Reading | None, ExtractionJob | None, bytes]:
         """Return a file as it is, and the job to do when its facts are not known; None when it is gone by now."""
         checked_ns = self._now_ns()
-        data: bytes | None = None
-        problem = f"larger than {MAX_TEXT_BYTES} bytes" if stamp.size > MAX_TEXT_BYTES else ""
-        if not problem:
-            data, problem = self._reader.read(path)
-            if data is None and not problem:
-                return None, None, b""
-        if data is not None:
-            problem = _text_problem(data)
-        elif stamp.size <= MAX_TEXT_BYTES:
+        data, problem = read_text(self._reader, path, stamp.size)
+        if data is None and not problem:
+            return None, None, b""
+        if problem.startswith(UNREADABLE):
             # What could not be read may be readable the next time, without any change of the file.
             checked_ns = 0
         reading = _Reading(path, stamp, checked_ns, None, problem, dialect_of(path))
-        if data is None or problem:
+        if data is None:
             return reading, None, b""
         reading.text_id, offset = self._text(data)
         return reading, self._job(reading, offset, len(data)), data
@@ -324,10 +320,19 @@ def _differs(known: IndexedFile, text_id: int | None, problem: str) -> bool:
     return (known.text_id, known.problem) != (text_id, problem)
 
 
+def read_text(reader: TreeReader, path: str, size: int) -> tuple[bytes | None, str]:
+    """Return the text of a file that had so many bytes; None with the reason why it has none, empty when it is gone."""
+    if size > MAX_TEXT_BYTES:
+        return None, TOO_LARGE
+    data, problem = reader.read(path)
+    problem = _text_problem(data) if data is not None else problem
+    return None if problem else data, problem
+
+
 def _text_problem(data: bytes) -> str:
     """Return why these bytes are not indexed as text, empty when they are."""
     if len(data) > MAX_TEXT_BYTES:
-        return f"larger than {MAX_TEXT_BYTES} bytes"
+        return TOO_LARGE
     if b"\0" in data[:_SNIFF]:
         return "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "binary"
     if holds_private_key(data[:256]):
