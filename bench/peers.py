@@ -318,13 +318,13 @@ def print_tables(facts: dict[str, list[dict[str, Any]]], results: dict[str, Resu
     if OURS not in fine:
         return
     print(f"\n{'cold, to the first right answer':<34}{'s':>8}{'x':>7}{'CPU s':>9}{'x':>7}{'peak MB':>9}{'x':>7}")
-    base = middle_cold(ours)
+    floor = middle_cold(ours)
     for name, one in fine.items():
-        row = middle_cold(one)
-        ratio = row.ratio, row.cpu_seconds / base.cpu_seconds, row.peak_bytes / base.peak_bytes
+        cold = middle_cold(one)
+        ratio = cold.ratio, cold.cpu_seconds / floor.cpu_seconds, cold.peak_bytes / floor.peak_bytes
         print(
-            f"{name:<34}{row.seconds:>8.1f}{ratio[0]:>7.1f}{row.cpu_seconds:>9.1f}{ratio[1]:>7.1f}"
-            f"{row.peak_bytes / 1e6:>9.0f}{ratio[2]:>7.1f}"
+            f"{name:<34}{cold.seconds:>8.1f}{ratio[0]:>7.1f}{cold.cpu_seconds:>9.1f}{ratio[1]:>7.1f}"
+            f"{cold.peak_bytes / 1e6:>9.0f}{ratio[2]:>7.1f}"
         )
     for kind in KINDS:
         title = f"{LABELS[kind]} ({len(facts[kind])})"

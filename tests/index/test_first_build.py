@@ -10,6 +10,7 @@ import pytest
 from codeplane.core.errors import CodePlaneError
 from codeplane.index import update
 from codeplane.index.reconcile import Reconciler
+from codeplane.index.sweep import Sweeper
 from codeplane.index.update import IndexUpdate
 from codeplane.ledger.callers import Caller
 from codeplane.operations.catalog import OPERATIONS
@@ -152,26 +153,28 @@ def test_a_change_meanwhile_is_waited_for(build: _Build, root: Path, changed: di
     assert "class Other" in build.answers["Other"]
 
 
+@pytest.mark.parametrize(("where", "name"), [(Reconciler, "_stored"), (Sweeper, "sweep"), (IndexUpdate, "run")])
 def test_a_question_that_comes_before_the_definitions_are_there_gets_them_when_they_are(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch, where: type, name: str
 ) -> None:
     monkeypatch.setattr(update, "MANY_BYTES", 1)
     with open_test_workspace(root) as workspace:
         one = _Build(workspace)
         workspace.index._reconciler._now_ns = lambda: 1 << 62
         is_reading = threading.Event()
-        run, link = IndexUpdate.run, IndexUpdate.link
+        link = IndexUpdate.link
+        begun = getattr(where, name)
 
-        def slow(self: IndexUpdate, *arguments: Any) -> update.UpdateResult:
+        def slow(self: object, *arguments: Any) -> object:
             is_reading.set()
             assert one.go_on.wait(_SECONDS)
-            return run(self, *arguments)
+            return begun(self, *arguments)
 
         def waiting(self: IndexUpdate) -> None:
             assert one.reached.wait(_SECONDS)
             link(self)
 
-        monkeypatch.setattr(IndexUpdate, "run", slow)
+        monkeypatch.setattr(where, name, slow)
         monkeypatch.setattr(IndexUpdate, "link", waiting)
         building = one.started(workspace.index.refresh)
         assert is_reading.wait(_SECONDS)

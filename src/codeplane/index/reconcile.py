@@ -132,6 +132,8 @@ class IndexState:
 
 
 _COLLECT_AFTER = (50_000, 20, 50)
+# So long a first build lets those go first who wait for its definitions.
+_PATIENCE_SECONDS: Final = 1.0
 
 
 class Reconciler:
@@ -169,8 +171,10 @@ class Reconciler:
         self._compact_above = 0
         self._pool: ExtractionPool | None = None
         self._sweeping = threading.Lock()
-        self._is_building = False
+        # Whether a first build is at work; None while an update has not found out yet.
+        self._is_building: bool | None = False
         self._unlinked: IndexState | None = None
+        self._n_asking = 0
 
     def ensure_defined(self) -> ReconcileReport:
         """Return when everything but the links is as the files were after this call.
@@ -181,16 +185,26 @@ class Reconciler:
             CodePlaneError: the update failed; the index keeps its old epoch.
         """
         with self._turn:
-            while self._is_building and self._unlinked is None:
+            self._n_asking += 1
+            while self._is_building is not False and self._unlinked is None:
                 self._turn.wait()
             unlinked = self._unlinked
-        if unlinked is not None:
-            with self._sweeping:
-                found = self._sweeper.sweep()
-            is_same = found.files == unlinked.stamps and found.left_out == list(unlinked.left_out)
-            if is_same and self._holds_the_same(unlinked):
-                return ReconcileReport(unlinked.epoch, n_files=len(found.files))
-        return self.ensure_fresh()
+        try:
+            report = self._report_unlinked(unlinked) if unlinked is not None else None
+        finally:
+            with self._turn:
+                self._n_asking -= 1
+                self._turn.notify_all()
+        return report if report is not None else self.ensure_fresh()
+
+    def _report_unlinked(self, unlinked: IndexState) -> ReconcileReport | None:
+        """Return what a build has published without links; None when the files are not as it read them."""
+        with self._sweeping:
+            found = self._sweeper.sweep()
+        is_same = found.files == unlinked.stamps and found.left_out == list(unlinked.left_out)
+        if not is_same or not self._holds_the_same(unlinked):
+            return None
+        return ReconcileReport(unlinked.epoch, n_files=len(found.files))
 
     def _holds_the_same(self, unlinked: IndexState) -> bool:
         """Read those files again that may have been written after they were read, as all are right after a clone."""
@@ -226,6 +240,7 @@ class Reconciler:
                     return self._last
                 self._started += 1
                 number = self._started
+                self._is_building = None if self.state is None else False
             try:
                 self._has_failed = True
                 self._last = self._update()
@@ -233,6 +248,8 @@ class Reconciler:
             finally:
                 with self._turn:
                     self._finished = number
+                    self._is_building = False
+                    self._turn.notify_all()
             return self._last
 
     @staticmethod
@@ -551,6 +568,8 @@ class Reconciler:
         with self._turn:
             self._unlinked = unlinked
             self._turn.notify_all()
+            # Linking and their look at the files would take the interpreter from each other for longer than both take.
+            self._turn.wait_for(lambda: not self._n_asking, _PATIENCE_SECONDS)
         with self.store.database.write() as connection, _without_collecting(is_large=True):
             if published_in(connection) != unlinked.published:
                 return False
@@ -566,6 +585,7 @@ class Reconciler:
         """Let whoever needs no links wait for less than a whole first build."""
         with self._turn:
             self._is_building = is_first
+            self._turn.notify_all()
         try:
             yield
         finally:
