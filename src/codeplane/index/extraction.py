@@ -52,7 +52,7 @@ class ExtractionPool:
         self.pack = pack
         self._expected = tuple(expected)
         self._jobs: queue.Queue[_Batch | None] = queue.Queue()
-        self._answers: queue.Queue[tuple[_Batch, list[EncodedFacts | None]] | None] = queue.Queue()
+        self._answers: queue.Queue[tuple[_Batch, list[EncodedFacts | None]] | BaseException] = queue.Queue()
         self._waiting: _Batch = []
         self._waiting_bytes = 0
         self._n_batches = 0
@@ -81,8 +81,9 @@ class ExtractionPool:
             self._jobs.put(None)
         for _ in range(self._n_batches):
             answer = self._answers.get()
-            if answer is not None:
-                yield from zip(*answer, strict=True)
+            if isinstance(answer, BaseException):
+                raise answer
+            yield from zip(*answer, strict=True)
 
     def close(self) -> None:
         """Let the processes end; a second time does nothing."""
@@ -101,6 +102,10 @@ class ExtractionPool:
             while (batch := self._jobs.get()) is not None:
                 worker, answer = self._answered(worker, batch)
                 self._answers.put((batch, answer))
+        except BaseException as error:
+            # Whoever waits for this batch would wait for ever.
+            self._answers.put(error)
+            raise
         finally:
             if worker is not None:
                 worker.close()

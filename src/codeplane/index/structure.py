@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from codeplane.index.contexts.probe import ParseQuality
@@ -86,6 +87,7 @@ class StructureUpdate:
     """Brings everything that depends on more than one file up to date, inside the transaction of an update.
 
     `kept` is the structure that the update before left, None when there is none; `structure` is the one this leaves.
+    `nameable` are definitions that are at hand, by the number of their facts.
     """
 
     def __init__(
@@ -94,8 +96,10 @@ class StructureUpdate:
         text_of: Callable[[str], str | None],
         holds_tracked: Callable[[str], bool],
         kept: Structure | None,
+        nameable: Mapping[int, bytes],
     ) -> None:
         self._connection = connection
+        self._nameable = nameable
         self._text_of = text_of
         self._holds_tracked = holds_tracked
         self._kept = kept
@@ -280,7 +284,8 @@ class StructureUpdate:
                 continue
             family, root = roots.get(one.unit_id or 0, (one.dialect, ""))
             home = f"{family}:{root}:{qualifier(one.modules, path)}:"
-            rows += named_definitions(one.file_id, home, self._outlines.outline(one.facts_id))
+            outline = partial(self._outlines.outline, one.facts_id)
+            rows += named_definitions(one.file_id, home, self._nameable.get(one.facts_id), outline)
         return rows
 
     def _write_definitions(

@@ -144,7 +144,9 @@ class IndexUpdate:
         reaches_others = False
         if is_new or made is Links.ALL:
             changes = FileChanges(given.known, frozenset(added), frozenset(changed), frozenset(removed))
-            update = StructureUpdate(self.connection, self._text_of_path, given.holds_tracked, self.structure)
+            update = StructureUpdate(
+                self.connection, self._text_of_path, given.holds_tracked, self.structure, intake.nameable
+            )
             reaches_others = update.run(changes, epoch, made)
             self.structure = update.structure
             self._unlinked = update if made is Links.LATER else None
@@ -210,6 +212,8 @@ class _Intake:
         # The identifiers of the facts that were extracted, where the ranked text will ask for them.
         self._wants_names = update.ranked is not None
         self.names: dict[int, str] = {}
+        # Of the facts that others have extracted: in a first build their outlines are not read before definitions are.
+        self.nameable: dict[int, bytes] = {}
 
     def read_here(self) -> tuple[list[_Reading], list[str]]:
         """Read and extract in this process."""
@@ -249,7 +253,9 @@ class _Intake:
         self._writer.flush()
         n_here = len(given.suspects) - n_jobs
         for number, (job, facts) in enumerate(pool.results(), start=1):
-            self._keep(job, facts)
+            facts_id = self._keep(job, facts)
+            if facts is not None:
+                self.nameable[facts_id] = facts.nameable
             given.progress(n_here + number, len(given.suspects))
         return readings, gone
 
@@ -283,21 +289,24 @@ class _Intake:
         self._jobs.append(key)
         return ExtractionJob(len(self._jobs) - 1, offset, length, reading.dialect)
 
-    def _keep(self, job: ExtractionJob, facts: EncodedFacts | None) -> None:
+    def _keep(self, job: ExtractionJob, facts: EncodedFacts | None) -> int:
+        """Write facts down and return their number, 0 for none."""
         if facts is None:
-            return
+            return 0
         key = self._jobs[job.key]
         cursor = self._connection.execute(
             "INSERT INTO facts (text_id, dialect, link_hash, package, problem, outline, columns)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             (*key, facts.link_hash, facts.package, facts.problem, facts.outline, facts.columns),
         )
+        facts_id = int(cursor.lastrowid or 0)
         if self._wants_names:
-            self.names[cursor.lastrowid or 0] = facts.names
+            self.names[facts_id] = facts.names
         for reading in self._wanted[key]:
-            reading.facts_id = cursor.lastrowid
+            reading.facts_id = facts_id
         # A later file of the same text finds the facts in the database.
         del self._wanted[key]
+        return facts_id
 
     def _text(self, data: bytes) -> tuple[int, int]:
         """Return the id of a text and where it lies, adding it when it is new."""

@@ -1,5 +1,7 @@
 """From bytes of source to bytes of facts, in one step that any process can do."""
 
+import marshal
+from collections.abc import Callable
 from typing import NamedTuple
 
 from codeplane.index.facts.columns import encode_columns
@@ -18,7 +20,8 @@ TOO_LARGE = f"larger than {MAX_SOURCE_BYTES // (1024 * 1024)} MB: searched as te
 class EncodedFacts(NamedTuple):
     """The facts of one text in one language; plain values only, so that they can cross between processes.
 
-    `names` are all identifiers of the file, for the ranked text index.
+    `names` are all identifiers of the file, for the ranked text index. `nameable` are the definitions that others can
+    name, as bytes for `named_definitions`.
     """
 
     outline: bytes
@@ -27,6 +30,7 @@ class EncodedFacts(NamedTuple):
     package: str
     problem: str
     names: str
+    nameable: bytes
 
 
 def encode_facts(source: bytes, dialect: str, known: FileFacts | None = None) -> EncodedFacts | None:
@@ -50,25 +54,33 @@ def encoded(facts: FileFacts, source: bytes) -> EncodedFacts:
         package=outline.package,
         problem=outline.problem,
         names=" ".join(compiled.columns.names),
+        nameable=marshal.dumps(_nameable(outline)),
     )
 
 
-def named_definitions(file_id: int, home: str, outline: Outline) -> list[tuple[int, int, bytes, int, str, str]]:
-    """Return file, number, identity, kind, name and folded name of each definition that others can name.
-
-    `home` is what stands before the identities of a file: the context it belongs to and its module.
-    """
+def _nameable(outline: Outline) -> list[tuple[int, str, str]]:
+    """Return kind, name and what makes up the identity of each definition that others can name."""
+    if not outline.n_visible:
+        return []
     column = outline.definition_rows.column
     siblings = outline.siblings.get
     rows = zip(range(outline.n_visible), outline.kinds, column(NAME), column(PATH), column(SIGNATURE), strict=False)
     return [
-        (
-            file_id,
-            number,
-            definition_uid(home, f"{kind}:{path}:{signature_hash(signature)}:{siblings(number, 0)}"),
-            kind,
-            name,
-            folded(name),
-        )
+        (int(kind), name, f"{int(kind)}:{path}:{signature_hash(signature)}:{siblings(number, 0)}")
         for number, kind, name, path, signature in rows
+    ]
+
+
+def named_definitions(
+    file_id: int, home: str, nameable: bytes | None, outline: Callable[[], Outline]
+) -> list[tuple[int, int, bytes, int, str, str]]:
+    """Return file, number, identity, kind, name and folded name of each definition that others can name.
+
+    `home` is what stands before the identities of a file: the context it belongs to and its module. Where they are
+    not at hand, they are taken from the outline.
+    """
+    known = marshal.loads(nameable) if nameable is not None else _nameable(outline())  # noqa: S302 - from our own process
+    return [
+        (file_id, number, definition_uid(home, identity), kind, name, folded(name))
+        for number, (kind, name, identity) in enumerate(known)
     ]

@@ -39,6 +39,8 @@ _REPAIR_SECONDS = 5.0
 _HTTP_DELAY_SECONDS = 0.5
 # A first call is answered before HTTP comes up, unless it takes so long.
 _HTTP_PATIENCE_SECONDS = 2.0
+# So long when it waits for a first index, which needs every processor.
+_HTTP_PATIENCE_WHILE_BUILDING = 20.0
 # From here on indexing takes long enough to say how far it is.
 _MANY_FILES = 500
 # A mark of life that is younger may belong to a process that is just about to lock it.
@@ -104,7 +106,8 @@ class ServerHost:
                 tasks.start_soon(self._build_index)
             if not http_first:
                 started()
-                await self._leave_clients_the_first_moment()
+                patience = _HTTP_PATIENCE_WHILE_BUILDING if is_building else _HTTP_PATIENCE_SECONDS
+                await self._leave_clients_the_first_moment(patience)
             if not self._stop.is_set():
                 self.http = await anyio.to_thread.run_sync(_http_side, self)
                 await tasks.start(self.http.serve)
@@ -121,11 +124,11 @@ class ServerHost:
             await self._wind_down()
             tasks.cancel_scope.cancel()
 
-    async def _leave_clients_the_first_moment(self) -> None:
-        """Return when it has passed and nobody waits for an answer, or the server is to stop."""
+    async def _leave_clients_the_first_moment(self, patience: float) -> None:
+        """Return when it has passed and nobody waits for an answer, or so many seconds later, or at the stop."""
         with anyio.move_on_after(_HTTP_DELAY_SECONDS):
             await self._stop.wait()
-        with anyio.move_on_after(_HTTP_PATIENCE_SECONDS):
+        with anyio.move_on_after(patience):
             async with anyio.create_task_group() as waiting:
 
                 async def end_with(wait: Callable[[], Awaitable[object]]) -> None:
