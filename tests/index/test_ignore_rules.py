@@ -1,5 +1,6 @@
 """What is left out: the same as git would say for the same lines, with soft rules, hard rules and secrets on top."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from codeplane.core.paths import RepoPath
 from codeplane.git.repository import TrackedPaths, run_git
+from codeplane.index import ignore_rules
 from codeplane.index.ignore_rules import (
     BLOCK_END,
     BLOCK_START,
@@ -134,6 +136,15 @@ def _tracked(*files: str) -> TrackedPaths:
 
 def _rule(root: Path, path: str, tracked: TrackedPaths | None = None) -> Rule | None:
     return IgnoreRules(root, lambda: tracked or _nothing_tracked()).exclusion(RepoPath.parse(path), is_directory=False)
+
+
+@given(st.from_regex(ignore_rules._SIMPLE, fullmatch=True), st.booleans())
+def test_a_line_that_is_a_name_is_read_as_the_library_reads_it(name: str, is_negated: bool) -> None:
+    line = f"!{name}" if is_negated else name
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ignore_rules, "_SIMPLE", re.compile("(?!)"))
+        by_library = ignore_rules._translated(line)
+    assert ignore_rules._translated(line) == by_library
 
 
 @pytest.mark.parametrize("name", PACKAGE_NAMES)

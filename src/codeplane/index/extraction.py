@@ -25,8 +25,8 @@ MANY_BYTES = 600_000
 CRASHED = "the parser failed on it"
 _ERRAND_SECONDS = 600.0
 _N_WORKERS = 2
-_BATCH_BYTES = 200_000
-_BATCH_FILES = 60
+_BATCH_BYTES = 100_000
+_BATCH_FILES = 30
 _Batch = list["ExtractionJob"]
 OfferedFacts = Mapping[tuple[str, bytes], FileFacts]
 """Facts that somebody has at hand, by dialect and text."""

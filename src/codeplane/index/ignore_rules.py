@@ -15,13 +15,10 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from codeplane.core.paths import STAGED_PREFIX, RepoPath
 from codeplane.git.repository import TrackedPaths
-
-if TYPE_CHECKING:
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 IGNORE_FILE = ".cplignore"
 _FEW_REPETITIONS: Final = 4
@@ -117,6 +114,10 @@ BUILT_IN_SOURCE = "always"
 _OR_BELOW = "(?:(?P<ps_d>/)|$)"
 # How the expression of a line begins that holds for names at any depth.
 _ANYWHERE = "^(?:.+/)?"
+# Lines that are a name at any depth, in which a star may stand for some letters; two of them say more.
+_SIMPLE = re.compile(
+    r"(?:\*\*/(?:[A-Za-z0-9._~-]+/)*)?(?:[A-Za-z0-9._~-]+(?:\*[A-Za-z0-9._~-]+)*\*?|\*[A-Za-z0-9._~-]+)"
+)
 # Names without wildcards and escapes, and those of which only the ending counts.
 _PLAIN_NAME = re.compile(r"[^*?\[\]/\\!# ]+")
 _PLAIN_ENDING = re.compile(r"\*\.[^*?\[\]/\\!# ]+")
@@ -233,14 +234,37 @@ class _RuleList:
 def _compile(rules: Iterable[Rule]) -> Iterable[_Compiled]:
     for rule in rules:
         line = _without_trailing_spaces(rule.line)
-        pattern = _translated(line.removesuffix("/"))
+        only_directories = line.endswith("/")
+        translated = _translated(line.removesuffix("/"))
         # Git, too, passes over a line it cannot understand, such as a lone `!`.
-        if pattern is not None and pattern.regex is not None and pattern.include is not None:
-            # The library also matches everything below a match, which for a `!` line differs from what git does.
-            expression = str(pattern.regex.pattern).replace(_OR_BELOW, r"\Z")
+        if translated is not None:
             with suppress(ValueError):
-                fits = _matcher(expression)
-                yield _Compiled(rule, fits, expression, pattern.include, only_directories=line.endswith("/"))
+                yield _Compiled(rule, _matcher(translated[0]), *translated, only_directories=only_directories)
+
+
+def _translated(line: str) -> tuple[str, bool] | None:
+    """Return the expression of a line and whether it leaves out what matches; None for one that says nothing."""
+    text = line.removeprefix("!")
+    if _SIMPLE.fullmatch(text):
+        parts = map(re.escape, text.removeprefix("**/").split("*"))
+        return f"{_ANYWHERE}{'[^/]*'.join(parts)}\\Z", text == line
+    found = _read_by_library(line)
+    # The library also matches everything below a match, which for a `!` line differs from what git does.
+    return (found[0].replace(_OR_BELOW, r"\Z"), found[1]) if found is not None else None
+
+
+def _read_by_library(line: str) -> tuple[str, bool] | None:
+    """Return the library's expression of a line and whether it includes; None when the line says nothing."""
+    # 30 ms that only lines need which are more than a name.
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415
+
+    try:
+        pattern = GitIgnoreSpecPattern(line)
+    except (ValueError, re.error):
+        return None
+    if pattern.regex is None or pattern.include is None:
+        return None
+    return str(pattern.regex.pattern), pattern.include
 
 
 def _backtracks_little(expression: str) -> bool:
@@ -263,16 +287,6 @@ def _matcher(expression: str) -> Callable[[str], bool]:
     except re2.error as error:
         raise ValueError(f"{expression[:80]} cannot be matched in linear time") from error
     return lambda text: linear.match(text.encode("utf-8", "replace").decode()) is not None
-
-
-def _translated(line: str) -> "GitIgnoreSpecPattern | None":
-    # 10 ms that a start which finds nothing changed does not need.
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415
-
-    try:
-        return GitIgnoreSpecPattern(line)
-    except (ValueError, re.error):
-        return None
 
 
 def _without_trailing_spaces(line: str) -> str:
@@ -473,7 +487,7 @@ def matcher_for(pattern: str) -> Callable[[str], bool]:
     Raises:
         ValueError: the pattern selects nothing, such as an empty one, a comment or a `!` line.
     """
-    compiled = _translated(pattern)
-    if compiled is None or compiled.regex is None or not compiled.include:
+    found = _read_by_library(pattern)
+    if found is None or not found[1]:
         raise ValueError(pattern)
-    return _matcher(str(compiled.regex.pattern))
+    return _matcher(found[0])

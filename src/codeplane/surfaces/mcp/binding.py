@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +36,8 @@ INSTRUCTIONS = (
     "CodePlane knows this repository. `describe` lists what it can do; `call` runs what is not listed as a tool. "
     "Paths are relative to the repository root."
 )
+# The same is told so often at most: a client needs no more, and telling it of every file took a third of reading them.
+_PROGRESS_SECONDS = 0.1
 
 RequestContext = ServerRequestContext[Any, Any]
 ProgressReporter = Callable[[float, float | None, str | None], Coroutine[Any, Any, None]]
@@ -106,9 +109,16 @@ class InFlight:
 def _progress_from_thread(
     progress: ProgressReporter | None, cancelled: threading.Event
 ) -> Callable[[float, float | None, str], None]:
+    told, told_at = "", 0.0
+
     def report(done: float, total: float | None, message: str) -> None:
+        nonlocal told, told_at
         if progress is None or cancelled.is_set():
             return
+        now = time.monotonic()
+        if message == told and done != total and now - told_at < _PROGRESS_SECONDS:
+            return
+        told, told_at = message, now
         try:
             anyio.from_thread.run(progress, done, total, message)
         except (RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError):
