@@ -110,6 +110,13 @@ FORGIVEN: list[tuple[str, dict[str, Any], dict[str, Any], list[str]]] = [
         {"path": "docs"},
         ["what stands beside `operation` was read as its arguments"],
     ),
+    ("search", {"query": "zzz", "path": "docs/**"}, {"files_searched": 1}, ["`path` was read as part of `scope`"]),
+    (
+        "search",
+        {"query": "zzz", "mode": "symbol", "paths": ["docs/**"], "kinds": ["class"]},
+        {"results": []},
+        ["`paths`, `kinds` was read as part of `scope`"],
+    ),
 ]
 
 

@@ -373,6 +373,13 @@ def test_every_page_of_ordinary_lines_ends_at_a_line_end(door: Door) -> None:
     assert [page["notes"] for page in pages] == [[]] * len(pages)
 
 
+def test_a_definition_in_the_place_of_a_file_is_answered_with_how_to_see_it(door: Door) -> None:
+    answer = call(door, "read_source", {"targets": ["docs/guide.md::Guide"]})
+    assert answer.error is not None
+    assert answer.error.error == "FILE_NOT_FOUND"
+    assert "`docs/guide.md::Guide`, mode `definitions`" in answer.error.as_dict()["required_action"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

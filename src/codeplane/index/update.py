@@ -24,7 +24,6 @@ from codeplane.languages.catalog import LANGUAGES, dialect_of
 from codeplane.languages.detect import language_of
 
 MAX_TEXT_BYTES = 32 * 1024 * 1024
-TOO_LARGE = f"larger than {MAX_TEXT_BYTES} bytes"
 _SNIFF = 8192
 Progress = Callable[[int, int], None]
 
@@ -331,17 +330,17 @@ def _differs(known: IndexedFile, text_id: int | None, problem: str) -> bool:
 
 def read_text(reader: TreeReader, path: str, size: int) -> tuple[bytes | None, str]:
     """Return the text of a file that had so many bytes; None with the reason why it has none, empty when it is gone."""
+    too_large = f"larger than {MAX_TEXT_BYTES} bytes"
     if size > MAX_TEXT_BYTES:
-        return None, TOO_LARGE
+        return None, too_large
     data, problem = reader.read(path)
-    problem = _text_problem(data) if data is not None else problem
+    if data is not None:
+        problem = too_large if len(data) > MAX_TEXT_BYTES else _text_problem(data)
     return None if problem else data, problem
 
 
 def _text_problem(data: bytes) -> str:
     """Return why these bytes are not indexed as text, empty when they are."""
-    if len(data) > MAX_TEXT_BYTES:
-        return TOO_LARGE
     if b"\0" in data[:_SNIFF]:
         return "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "binary"
     if holds_private_key(data[:256]):

@@ -1,8 +1,9 @@
 """What `search` is asked and what it answers."""
 
-from typing import Annotated, ClassVar, Literal
+import itertools
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, model_validator
 
 from codeplane.core.canonical_json import digest
 from codeplane.operations.models import Lenient, ListOfOne, Pagination, Request, Result
@@ -39,6 +40,20 @@ class SearchRequest(Request):
     cursor: str | None = Field(None, description="Goes on where the last answer was cut.")
     include_snippets: bool = Field(True, description="Show the line of each hit.")
     enrichment: Literal["none", "minimal", "standard", "function", "class"] = "none"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _scope_beside_the_query(cls, data: Any, info: ValidationInfo) -> Any:
+        """Accept what belongs into `scope` beside the query, where other search tools have it."""
+        if not isinstance(data, dict) or "scope" in data:
+            return data
+        names = {*SearchScope.model_fields, *itertools.chain.from_iterable(SearchScope.ALIASES.values())}
+        scope = {key: value for key, value in data.items() if key in names}
+        if not scope:
+            return data
+        if info.context is not None:
+            info.context.note(f"{', '.join(f'`{name}`' for name in scope)} was read as part of `scope`")
+        return {"scope": scope, **{key: value for key, value in data.items() if key not in scope}}
 
 
 class SymbolInfo(Result):
