@@ -153,10 +153,10 @@ class Errand:
         self._thread = threading.Thread(target=self._run, args=(self._worker, message), daemon=True)
         self._thread.start()
 
-    def answer(self) -> bytes | None:
-        """Wait for the answer; None when the process failed, so that whoever asks does it himself."""
+    def answer(self, seconds: float | None = None) -> bytes | None:
+        """Wait for the answer; None when the process failed or takes longer, so that whoever asks does it himself."""
         if self._worker is not None:
-            self._thread.join()
+            self._thread.join(seconds)
         return self._answer
 
     def close(self) -> None:

@@ -52,6 +52,14 @@ def _ranked(pack: Path, directory: str, documents: list[tuple[str, str, int, int
     return b""
 
 
+def _ahead(_pack: Path, root: str, seconds: float) -> bytes:
+    """Return facts of files that will be asked for, extracted while whoever asks has other things to do."""
+    # Only the process of a head start is ever asked for it.
+    from codeplane.index.head_start import extract_ahead  # noqa: PLC0415
+
+    return extract_ahead(Path(root), seconds)
+
+
 def _loaded(_pack: Path, dialects: tuple[str, ...]) -> bytes:
     """Load languages before their first file comes."""
     for dialect in dialects:
@@ -59,7 +67,7 @@ def _loaded(_pack: Path, dialects: tuple[str, ...]) -> bytes:
     return b""
 
 
-_ANSWERS: dict[str, Callable[..., bytes]] = {"extract": _extracted, "load": _loaded, "rank": _ranked}
+_ANSWERS: dict[str, Callable[..., bytes]] = {"ahead": _ahead, "extract": _extracted, "load": _loaded, "rank": _ranked}
 
 if __name__ == "__main__":
     main(sys.argv[1])

@@ -52,6 +52,7 @@ from codeplane.store.sqlite import Database
 
 if TYPE_CHECKING:
     from codeplane.index.extraction import ExtractionPool
+    from codeplane.index.head_start import HeadStart
     from codeplane.index.structure import Structure
     from codeplane.index.update import IndexUpdate, Progress, UpdateResult
 
@@ -157,6 +158,7 @@ class Reconciler:
         self._holds_tracked = holds_tracked
         self.listeners: list[Progress] = []
         self.offered: dict[tuple[str, bytes], FileFacts] = {}
+        self.head_start: HeadStart | None = None
         self.lexical = LexicalIndex(store.directory / "tantivy")
         self._running = threading.Lock()
         self._turn = threading.Condition()
@@ -508,6 +510,11 @@ class Reconciler:
         pool, self._pool = self._pool, None
         return pool if pool is not None and pool.pack == self.store.pack.path else None
 
+    def _taken_head_start(self) -> "HeadStart | None":
+        """Return what was extracted before the first update, once."""
+        ahead, self.head_start = self.head_start, None
+        return ahead
+
     def _write(self, found: Sweep, before: IndexState) -> ReconcileReport:
         # A start that finds nothing changed needs none of what updates are made with.
         from codeplane.index.update import IndexUpdate, UpdateInput  # noqa: PLC0415
@@ -530,6 +537,7 @@ class Reconciler:
                     progress=self._progress,
                     offered=offered,
                     pool=self._taken_pool(),
+                    ahead=self._taken_head_start(),
                     is_linked=before.is_linked,
                 )
                 size = number_of(_meta(connection, "pack_size", "0"))

@@ -22,6 +22,7 @@ from codeplane.languages.catalog import is_text_only
 from codeplane.languages.facts import Definition, FileFacts
 
 if TYPE_CHECKING:
+    from codeplane.index.head_start import HeadStart
     from codeplane.index.impact import AffectedTests
     from codeplane.index.update import Progress
 
@@ -58,7 +59,7 @@ class Surroundings:
     """What an index asks of the repository it belongs to.
 
     `tracking_stamps` differ when what git tracks may differ; `last_epoch` is the last one that anybody was told of;
-    `seed` is the directory of an index to begin with when there is none.
+    `seed` is the directory of an index to begin with when there is none; `head_start` has facts for a first build.
     """
 
     rules: Callable[[], IgnoreRules]
@@ -67,6 +68,7 @@ class Surroundings:
     now_ns: Callable[[], int]
     last_epoch: Callable[[], int]
     seed: Path | None
+    head_start: "HeadStart | None" = None
 
 
 class RepositoryIndex:
@@ -83,6 +85,7 @@ class RepositoryIndex:
         )
         self._root = root
         self._reconciler = Reconciler(root, self.store, self._sweeper, around.now_ns, around.holds_tracked)
+        self._reconciler.head_start = around.head_start
         self._states: OrderedDict[int, IndexState] = OrderedDict()
         self.last_report: ReconcileReport | None = None
         self.n_refreshes = 0

@@ -12,6 +12,7 @@ from pathlib import Path
 from codeplane.core.hashing import sha256_bytes, sha256_normalised
 from codeplane.index.extraction import MANY_BYTES, Errand, ExtractionJob, ExtractionPool, OfferedFacts, extract_here
 from codeplane.index.facts.encoded import EncodedFacts
+from codeplane.index.head_start import FactsByText, HeadStart
 from codeplane.index.index_store import IndexedFile, IndexStore, write_files
 from codeplane.index.lexical_index import LexicalUpdate, documents_to_rank
 from codeplane.index.linking.update import forget_links
@@ -32,8 +33,8 @@ Progress = Callable[[int, int], None]
 class UpdateInput:
     """What one update works on: the sweep's files, what is known, and what differs by stamp.
 
-    `offered` and `pool` are facts and processes that are at hand already. `is_linked` says that what is known has its
-    links.
+    `offered`, `ahead` and `pool` are facts and processes that are at hand already. `is_linked` says that what is known
+    has its links.
     """
 
     found: Mapping[str, FileStamp]
@@ -44,6 +45,7 @@ class UpdateInput:
     progress: Progress
     offered: OfferedFacts
     pool: ExtractionPool | None
+    ahead: HeadStart | None
     is_linked: bool
 
 
@@ -211,8 +213,9 @@ class _Intake:
         # The identifiers of the facts that were extracted, where the ranked text will ask for them.
         self._wants_names = update.ranked is not None
         self.names: dict[int, str] = {}
-        # Of the facts that others have extracted: in a first build their outlines are not read before definitions are.
+        # In a first build outlines are not read before definitions are.
         self.nameable: dict[int, bytes] = {}
+        self._ahead: FactsByText = {}
 
     def read_here(self) -> tuple[list[_Reading], list[str]]:
         """Read and extract in this process."""
@@ -236,6 +239,7 @@ class _Intake:
 
     def _read_with(self, pool: ExtractionPool) -> tuple[list[_Reading], list[str]]:
         given = self._given
+        self._ahead = given.ahead.facts() if given.ahead is not None else {}
         readings, gone = [], []
         n_jobs = 0
         for path in given.suspects:
@@ -252,9 +256,7 @@ class _Intake:
         self._writer.flush()
         n_here = len(given.suspects) - n_jobs
         for number, (job, facts) in enumerate(pool.results(), start=1):
-            facts_id = self._keep(job, facts)
-            if facts is not None:
-                self.nameable[facts_id] = facts.nameable
+            self._keep(job, facts)
             given.progress(n_here + number, len(given.suspects))
         return readings, gone
 
@@ -270,8 +272,14 @@ class _Intake:
         reading = _Reading(path, stamp, checked_ns, None, problem, dialect_of(path))
         if data is None:
             return reading, None, b""
-        reading.text_id, offset = self._text(data)
-        return reading, self._job(reading, offset, len(data)), data
+        sha256 = sha256_bytes(data)
+        reading.text_id, offset = self._text(data, sha256)
+        job = self._job(reading, offset, len(data))
+        known = self._ahead.pop((sha256, reading.dialect), None) if job is not None else None
+        if job is not None and known is not None:
+            self._keep(job, known)
+            job = None
+        return reading, job, data
 
     def _job(self, reading: _Reading, offset: int, length: int) -> ExtractionJob | None:
         if reading.dialect not in LANGUAGES or reading.text_id is None:
@@ -288,10 +296,9 @@ class _Intake:
         self._jobs.append(key)
         return ExtractionJob(len(self._jobs) - 1, offset, length, reading.dialect)
 
-    def _keep(self, job: ExtractionJob, facts: EncodedFacts | None) -> int:
-        """Write facts down and return their number, 0 for none."""
+    def _keep(self, job: ExtractionJob, facts: EncodedFacts | None) -> None:
         if facts is None:
-            return 0
+            return
         key = self._jobs[job.key]
         cursor = self._connection.execute(
             "INSERT INTO facts (text_id, dialect, link_hash, package, problem, outline, columns)"
@@ -301,15 +308,14 @@ class _Intake:
         facts_id = int(cursor.lastrowid or 0)
         if self._wants_names:
             self.names[facts_id] = facts.names
+            self.nameable[facts_id] = facts.nameable
         for reading in self._wanted[key]:
             reading.facts_id = facts_id
         # A later file of the same text finds the facts in the database.
         del self._wanted[key]
-        return facts_id
 
-    def _text(self, data: bytes) -> tuple[int, int]:
+    def _text(self, data: bytes, sha256: str) -> tuple[int, int]:
         """Return the id of a text and where it lies, adding it when it is new."""
-        sha256 = sha256_bytes(data)
         known = self._store.text_by_hash(self._connection, sha256)
         if known is not None:
             return known.text_id, known.extent.offset

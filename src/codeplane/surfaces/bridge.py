@@ -15,6 +15,8 @@ import sys
 _CHUNK = 65536
 _HISTORY_LIMIT = 262_144
 _RECONNECT_SECONDS = 20.0
+# Git's list of about two thousand files; fewer are indexed before a head start would help.
+_MANY_TRACKED_BYTES = 200_000
 # Tools that only read: a call that was lost with its server is simply made again. A test compares with the catalog.
 REPEATABLE = frozenset(
     {
@@ -93,6 +95,24 @@ def _tree_root(start: str) -> str:
         if parent == directory:
             return start
         directory = parent
+
+
+def _begin_head_start(root: str) -> "object | None":
+    """Let another process extract facts meanwhile where git tracks thousands of files and there is no index yet.
+
+    A linked working tree has no such list; its index is seeded from another one.
+    """
+    try:
+        is_large = os.stat(os.path.join(root, ".git", "index")).st_size >= _MANY_TRACKED_BYTES
+    except OSError:
+        return None
+    if not is_large or os.path.lexists(os.path.join(root, ".codeplane", "index.db")):
+        return None
+    from pathlib import Path  # noqa: PLC0415 - needed once for a repository.
+
+    from codeplane.workspace.head_start import HeadStart  # noqa: PLC0415 - as above.
+
+    return HeadStart(Path(root))
 
 
 def _connect(root: str) -> "_socket.socket | None":
@@ -314,12 +334,13 @@ class _Bridge:
         _find_packages()
         # What is imported stays; looking for garbage meanwhile costs a fifth of the start.
         gc.disable()
+        head_start = _begin_head_start(self._root)
         # The full program: half a second of imports that a bridge to a running server never pays.
         from codeplane.core.errors import CodePlaneError  # noqa: PLC0415
         from codeplane.surfaces.server.embedded import start_embedded  # noqa: PLC0415
 
         try:
-            self._embedded = start_embedded(self._options.start, self._options.overrides)
+            self._embedded = start_embedded(self._options.start, self._options.overrides, head_start)  # type: ignore[arg-type]
         except CodePlaneError as error:
             self._failure = error.report()
             return False

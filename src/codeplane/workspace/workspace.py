@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from codeplane.edit.records import RecordStore
     from codeplane.git.history import Commit
     from codeplane.govern.shell_risk.context import ShellContext
+    from codeplane.index.head_start import HeadStart
     from codeplane.index.repository_index import RepositoryIndex
     from codeplane.workspace.git_bracket import GitBracket, GitLease
 
@@ -88,6 +89,8 @@ class Workspace:
         self.loaded = loaded
         self.clock = clock
         self.ids = ids
+        # Facts for a first index, from whoever has begun to extract them.
+        self.head_start: HeadStart | None = None
         self.events = EventBus()
         self._tracked = TrackedView(repository)
         self._compiled_ignore_files = CompiledFiles(repository.root)
@@ -251,6 +254,7 @@ class Workspace:
                     now_ns=lambda: self.clock.now_ms() * 1_000_000,
                     last_epoch=lambda: self.chain.last_index_epoch(self.repository.worktree_id),
                     seed=self.places.shared if self.places.shared != self.places.private else None,
+                    head_start=self.head_start,
                 )
                 self._index = RepositoryIndex(self.root, self.places.private, around)
             return self._index
@@ -391,6 +395,8 @@ class Workspace:
             self.tasks.close_own(self.ownership.owner)
         self.commit_graph.close()
         self.ownership.release()
+        if self.head_start is not None:
+            self.head_start.close()
         if self._index is not None:
             self._index.close()
         self.chain.database.close()

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import LoggingHandle
@@ -13,6 +14,9 @@ from codeplane.surfaces.server.facts import try_server_lock
 from codeplane.surfaces.server.host import HostRequest, ServerHost, build_host, close_host
 from codeplane.surfaces.server.logging_setup import start_server_logging
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
+
+if TYPE_CHECKING:
+    from codeplane.workspace.head_start import HeadStart
 
 _START_SECONDS = 15.0
 _STOP_SECONDS = 10.0
@@ -61,13 +65,16 @@ class EmbeddedServer:
         await self._host.serve(started=self._started.set, http_first=False)
 
 
-def start_embedded(start: str, overrides: Sequence[str]) -> EmbeddedServer | None:
+def start_embedded(
+    start: str, overrides: Sequence[str], head_start: "HeadStart | None" = None
+) -> EmbeddedServer | None:
     """Become the server of the working tree at `start`; None when another process is.
 
     Raises:
         CodePlaneError: no server can run here.
     """
     workspace = open_workspace(WorkspaceRequest(Path(start), tuple(overrides)))
+    workspace.head_start = head_start
     lock = try_server_lock(workspace.places)
     if lock is None:
         workspace.close()

@@ -1,0 +1,74 @@
+"""Facts that are extracted while a server starts: importing it takes one processor, and a first build needs them all.
+
+What comes of it is a function of the files' bytes and is used for texts of the same hash only, so that it may be old,
+incomplete or missing.
+"""
+
+import marshal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.hashing import sha256_bytes
+from codeplane.core.paths import RepoPath
+from codeplane.git.repository import find_repository, tracked_paths
+from codeplane.index.extraction import Errand
+from codeplane.index.facts.encoded import EncodedFacts, encode_facts
+from codeplane.index.ignore_rules import IgnoreRules
+from codeplane.index.tree_reader import TreeReader
+from codeplane.languages.catalog import LANGUAGES, dialect_of
+
+# About as long as a server takes until it reads its first file.
+_SECONDS: Final = 1.0
+# Longer than its moment only a file takes whose parser is caught in it.
+_PATIENCE_SECONDS: Final = 2 * _SECONDS
+_MAX_BYTES: Final = 200_000
+
+FactsByText = dict[tuple[str, str], EncodedFacts]
+"""Facts by the hash of a text and its dialect."""
+
+
+class HeadStart:
+    """A process that extracts facts of tracked files for a moment."""
+
+    def __init__(self, root: Path) -> None:
+        self._errand = Errand(root / ".codeplane", "ahead", str(root), _SECONDS)
+
+    def facts(self) -> FactsByText:
+        """Return what was extracted, waiting for the end of its moment; nothing when the process failed or hangs."""
+        answer = self._errand.answer(_PATIENCE_SECONDS)
+        self.close()
+        found = marshal.loads(answer) if answer else []  # noqa: S302 - from a process of our own
+        return {(sha256, dialect): EncodedFacts(*facts) for sha256, dialect, facts in found}
+
+    def close(self) -> None:
+        """End the process."""
+        self._errand.close()
+
+
+def extract_ahead(root: Path, seconds: float) -> bytes:
+    """Return hash, dialect and facts of tracked files that an index would hold, as many as can be done in the time."""
+    end = time.monotonic() + seconds
+    found: list[tuple[str, str, tuple[object, ...]]] = []
+    tracked = tracked_paths(find_repository(root))
+    rules = IgnoreRules(root, lambda: tracked)
+    with TreeReader(root, _MAX_BYTES) as reader:
+        for text in sorted(tracked.files):
+            dialect = dialect_of(text)
+            if time.monotonic() > end:
+                break
+            if dialect not in LANGUAGES or not _may_be_read(rules, text):
+                continue
+            data, _ = reader.read(text)
+            facts = encode_facts(data, dialect) if data is not None and len(data) <= _MAX_BYTES else None
+            if data is not None and facts is not None:
+                found.append((sha256_bytes(data), dialect, tuple(facts)))
+    return marshal.dumps(found)
+
+
+def _may_be_read(rules: IgnoreRules, text: str) -> bool:
+    with suppress(CodePlaneError):
+        return rules.exclusion(RepoPath.parse(text), is_directory=False) is None
+    return False
