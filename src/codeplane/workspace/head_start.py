@@ -2,4 +2,4 @@
 
 from codeplane.index.head_start import HeadStart
 
-__all__ = ["HeadStart"]
+__all__ = ("HeadStart",)
