@@ -1,5 +1,5 @@
 """What a surface may begin before it opens the workspace: facts for a first index."""
 
-from codeplane.index.head_start import HeadStart
+from codeplane.index import head_start
 
-__all__ = ("HeadStart",)
+HeadStart = head_start.HeadStart
