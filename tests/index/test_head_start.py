@@ -1,5 +1,6 @@
 """Facts that are extracted while a server starts are used where they fit, and change nothing else."""
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from codeplane.index.extraction import ExtractionPool
 from codeplane.index.facts.encoded import encode_facts
 from codeplane.index.head_start import HeadStart
 from codeplane.surfaces import bridge
+from codeplane.surfaces.server import embedded
 from index.facts_dump import dump_facts
 from support.doors import open_test_workspace
 from support.repositories import git, make_repository, write
@@ -57,7 +59,9 @@ def _indexed(root: Path, head_start: HeadStart | None, monkeypatch: pytest.Monke
 def test_facts_are_those_of_readable_tracked_sources(root: Path) -> None:
     found = HeadStart(root).facts()
     texts = [(root / path).read_bytes() for path in ("p/__init__.py", "p/a.py", "p/b.py", "p/binary.py")]
-    assert found == {(sha256_bytes(text), "python"): encode_facts(text, "python") for text in texts}
+    expected = {(sha256_bytes(text), "python"): encode_facts(text, "python") for text in texts}
+    assert found == {key: facts for key, facts in expected.items() if facts is not None and not facts.problem}
+    assert len(found) >= 3
 
 
 @pytest.mark.parametrize("change", [lambda _root: None, lambda root: write(root, {"p/a.py": "class Other: pass\n"})])
@@ -102,6 +106,26 @@ def test_only_a_large_repository_without_an_index_gets_one(
     if isinstance(begun, HeadStart):
         # It is no repository, so nothing comes of it.
         assert begun.facts() == {}
+
+
+def test_one_is_begun_however_often_this_process_tries_to_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    def begin(root: str) -> object:
+        begun.append(root)
+        return object()
+
+    monkeypatch.setattr(bridge, "_begin_head_start", begin)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(embedded, "start_embedded", lambda *_: None)
+    options = bridge._Options()
+    options.start = str(tmp_path)
+    one = bridge._Bridge(options)
+    assert one._try_to_serve()
+    assert one._try_to_serve()
+    assert len(begun) == 1
 
 
 def test_a_linked_working_tree_gets_none(tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ def extract_ahead(root: Path, seconds: float) -> bytes:
                 continue
             data, _ = reader.read(text)
             facts = encode_facts(data, dialect) if data is not None and len(data) <= _MAX_BYTES else None
-            if data is not None and facts is not None:
+            # What has a problem, such as no time, is left to the build itself.
+            if data is not None and facts is not None and not facts.problem:
                 found.append((sha256_bytes(data), dialect, tuple(facts)))
     return marshal.dumps(found)
 

@@ -162,6 +162,7 @@ class _Bridge:
         self._root = _tree_root(options.start)
         self._server: _socket.socket | None = None
         self._embedded: object = None
+        self._head_start: object = None
         self._failure: object = None
         self._name = os.urandom(16).hex()
         self._lines_in = _Lines()
@@ -334,13 +335,14 @@ class _Bridge:
         _find_packages()
         # What is imported stays; looking for garbage meanwhile costs a fifth of the start.
         gc.disable()
-        head_start = _begin_head_start(self._root)
+        # Once: while another process is about to serve, this is tried again and again.
+        self._head_start = self._head_start or _begin_head_start(self._root)
         # The full program: half a second of imports that a bridge to a running server never pays.
         from codeplane.core.errors import CodePlaneError  # noqa: PLC0415
         from codeplane.surfaces.server.embedded import start_embedded  # noqa: PLC0415
 
         try:
-            self._embedded = start_embedded(self._options.start, self._options.overrides, head_start)  # type: ignore[arg-type]
+            self._embedded = start_embedded(self._options.start, self._options.overrides, self._head_start)  # type: ignore[arg-type]
         except CodePlaneError as error:
             self._failure = error.report()
             return False
