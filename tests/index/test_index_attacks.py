@@ -28,7 +28,7 @@ import tantivy
 from codeplane.core.clock import SystemClock
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import RandomIds
-from codeplane.index import extraction, lexical_index, reconcile, structure, sweep, update
+from codeplane.index import extraction, lexical_index, structure, sweep, update
 from codeplane.index.compaction import compact
 from codeplane.index.extraction import ExtractionJob, ExtractionPool
 from codeplane.index.ignore_rules import matcher_for
@@ -211,7 +211,7 @@ def test_two_processes_may_both_find_the_ranked_index_missing(
             thread.join(2)
             yield from real(*arguments)
 
-        monkeypatch.setattr(reconcile, "documents_to_rank", documents)
+        monkeypatch.setattr(lexical_index, "documents_to_rank", documents)
         assert len(indexed.index.lexical_search("alpha", 5)) == 3
 
 

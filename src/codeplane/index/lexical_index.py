@@ -25,10 +25,10 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import RandomIds
 from codeplane.core.logs import fields, get_logger
 from codeplane.index.facts.columns import names_of
+from codeplane.index.facts.queries import checked
 
 _log = get_logger(__name__)
 
-MAX_LIMIT: Final = 10_000
 _HEAP_BYTES: Final = 64_000_000
 _SMALL_HEAP_BYTES: Final = 15_000_000
 # Texts wait in memory, thousands of them, until tantivy's own thread has taken them in; a commit waits for it.
@@ -65,6 +65,8 @@ def documents_to_rank(
     connection: sqlite3.Connection, names: Mapping[int, str], wanted: frozenset[str] | None
 ) -> Iterator[LexicalDocument]:
     """Yield the files of these paths, or all, as the ranked text takes them; `names` are those known by facts."""
+    if wanted is not None and not wanted:
+        return
     rows = connection.execute(
         "SELECT path, language, offset, length, facts_id FROM files JOIN texts USING (text_id) ORDER BY path"
     )
@@ -222,8 +224,7 @@ class LexicalIndex:
             CodePlaneError: INVALID_ARGUMENTS for a limit that is none or a query without words; INDEX_CORRUPT when
                 it cannot be read, after which it is built anew.
         """
-        if not 1 <= limit <= MAX_LIMIT:
-            raise CodePlaneError("INVALID_ARGUMENTS", f"limit must be between 1 and {MAX_LIMIT}, not {limit}.")
+        checked(limit)
         try:
             with _panics_as_errors():
                 index = self._current()

@@ -41,7 +41,6 @@ from codeplane.index.index_store import (
     text_from,
     write_meta,
 )
-from codeplane.index.lexical_index import LexicalIndex, LexicalUpdate, documents_to_rank
 from codeplane.index.stamps import Stamp
 from codeplane.index.sweep import MANY_FILES, RACY_NS, FileStamp, Sweep, Sweeper
 from codeplane.index.text_pack import TextPack
@@ -53,6 +52,7 @@ from codeplane.store.sqlite import Database
 if TYPE_CHECKING:
     from codeplane.index.extraction import ExtractionPool
     from codeplane.index.head_start import HeadStart
+    from codeplane.index.lexical_index import LexicalIndex, LexicalUpdate
     from codeplane.index.structure import Structure
     from codeplane.index.update import IndexUpdate, Progress, UpdateResult
 
@@ -159,7 +159,6 @@ class Reconciler:
         self.listeners: list[Progress] = []
         self.offered: dict[tuple[str, bytes], FileFacts] = {}
         self.head_start: HeadStart | None = None
-        self.lexical = LexicalIndex(store.directory / "tantivy")
         self._running = threading.Lock()
         self._turn = threading.Condition()
         self._started = 0
@@ -177,6 +176,14 @@ class Reconciler:
         self._is_building: bool | None = False
         self._unlinked: IndexState | None = None
         self._n_asking = 0
+
+    @cached_property
+    def lexical(self) -> "LexicalIndex":
+        """The ranked text index, which may be behind."""
+        # 10 ms that a start which finds nothing changed, and most first questions, do not need.
+        from codeplane.index.lexical_index import LexicalIndex  # noqa: PLC0415
+
+        return LexicalIndex(self.store.directory / "tantivy")
 
     def ensure_defined(self) -> ReconcileReport:
         """Return when everything but the links is as the files were after this call.
@@ -266,7 +273,7 @@ class Reconciler:
         rows = [*before.text_rows, *stored_texts(connection, (one.text_id for one in fresh.values()))]
         return StoredState(result.epoch, {**before.files, **fresh}, rows, 0)
 
-    def _finish_ranked(self, ranked: LexicalUpdate, epoch: int) -> None:
+    def _finish_ranked(self, ranked: "LexicalUpdate", epoch: int) -> None:
         """Complete the ranked text before the commit, so that whoever sees the new epoch finds both.
 
         One that is ahead of the database, or could not be written, is built again by whoever next asks for it.
@@ -276,7 +283,7 @@ class Reconciler:
         except CodePlaneError as error:
             _log.warning("the ranked text index could not be written", extra=fields(reason=error.message))
 
-    def ranked(self) -> LexicalIndex:
+    def ranked(self) -> "LexicalIndex":
         """Return the ranked text index, brought to the published epoch.
 
         Raises:
@@ -294,6 +301,9 @@ class Reconciler:
 
     def _rank_again(self, connection: sqlite3.Connection, held: int, epoch: int) -> None:
         """Put what changed since an epoch into the ranked text, everything when that is not kept any more."""
+        # As above.
+        from codeplane.index.lexical_index import documents_to_rank  # noqa: PLC0415
+
         is_kept = max(0, epoch - KEPT_SNAPSHOTS) < held < epoch
         update = self.lexical.begin(held if is_kept else _NO_EPOCH)
         if update is None:
@@ -568,7 +578,7 @@ class Reconciler:
         renamed = _renames(before.files, stored.files, list(result.removed), list(result.added))
         return ReconcileReport(result.epoch, result.added, result.changed, result.removed, renamed)
 
-    def _linked(self, update: "IndexUpdate", unlinked: IndexState, ranked: LexicalUpdate | None) -> bool:
+    def _linked(self, update: "IndexUpdate", unlinked: IndexState, ranked: "LexicalUpdate | None") -> bool:
         """Make the links of a first build, whose definitions and texts can be asked for meanwhile.
 
         Return false when another process has published since.

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.discovery import LeftOut, count_left_out
+from codeplane.index.facts.queries import MAX_LIMIT
 from codeplane.index.facts.reader import FactCache, FactReader, reading
 from codeplane.index.freshness import Freshness, are_fresh, freshness_of
 from codeplane.index.ignore_rules import IgnoreRules
 from codeplane.index.index_store import IndexStore
-from codeplane.index.lexical_index import MAX_LIMIT
 from codeplane.index.reconcile import IndexState, Reconciler, ReconcileReport
 from codeplane.index.seeding import seed_index
 from codeplane.index.sweep import Sweeper, directories_tell

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
-import re2
-
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.file_view import FileView
 from codeplane.index.facts.outline import (
@@ -416,6 +414,9 @@ def _near(key: str, names: bytes) -> list[str]:
 
 
 def _matching(form: bytes, names: bytes) -> set[str]:
+    # 5 ms that only a mistyped name needs.
+    import re2  # noqa: PLC0415
+
     expression: Any = re2.compile(form)
     return {found.group().decode("utf-8", "surrogatepass") for found in expression.finditer(names)}
 

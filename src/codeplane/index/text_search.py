@@ -12,8 +12,6 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
-import re2
-
 from codeplane.core.clock import Clock, SystemClock
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.ignore_rules import matcher_for
@@ -231,6 +229,9 @@ def _ends_in_time(expression: Any, piece: bytes, step: int, clock: Clock, deadli
 
 
 def _expression(query: TextQuery) -> Any:
+    # 5 ms that questions about names do not need.
+    import re2  # noqa: PLC0415
+
     pattern = query.text if query.is_regex else re2.escape(query.text)
     if query.is_regex and r"\n" in _ESCAPE_OR_CLASS.sub("", query.text):
         hint = "Search for one of the lines; read_source shows the others."
