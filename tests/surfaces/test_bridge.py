@@ -285,6 +285,31 @@ def test_interrupted_bridge_ends_well(sandbox: Sandbox, sample_repo: Path) -> No
         assert (peer.process.wait(30), "Traceback" in peer.stderr) == (0, False)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_it_stops_does_not_keep_it_from_stopping(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients close standard input and send SIGTERM soon afterwards."""
+    handlers = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
+    has_stopped = False
+
+    class Server:
+        def stop(self) -> None:
+            nonlocal has_stopped
+            os.kill(os.getpid(), number)
+            has_stopped = True
+
+    one = bridge._Bridge(bridge._Options())
+    monkeypatch.setattr(one, "_embedded", Server())
+    try:
+        signal.signal(signal.SIGTERM, bridge._stop_in_order)
+        one.close()
+        assert has_stopped
+    finally:
+        for signal_number, handler in handlers.items():
+            signal.signal(signal_number, handler)
+
+
 def test_tools_that_a_bridge_repeats_are_those_that_only_read() -> None:
     reading = {name for name, operation in OPERATIONS.items() if operation.effect.value == "read" and name != "call"}
 

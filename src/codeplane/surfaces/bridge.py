@@ -189,6 +189,12 @@ class _Bridge:
         if self._server is not None:
             self._server.close()
         if self._embedded is not None:
+            import signal  # noqa: PLC0415 - a bridge to a running server does not need it.
+
+            # Clients close standard input and send SIGTERM two seconds later, while this may still be stopping, which
+            # takes a bounded time.
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, signal.SIG_IGN)
             self._embedded.stop()  # type: ignore[attr-defined]
 
     def _greet(self) -> None:
