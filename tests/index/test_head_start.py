@@ -1,5 +1,6 @@
 """Facts that are extracted while a server starts are used where they fit, and change nothing else."""
 
+import marshal
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -7,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from codeplane.core.hashing import sha256_bytes
-from codeplane.index import update
+from codeplane.index import head_start, update
 from codeplane.index.extraction import ExtractionPool
 from codeplane.index.facts.encoded import encode_facts
-from codeplane.index.head_start import HeadStart
+from codeplane.index.head_start import HeadStart, extract_ahead
 from codeplane.surfaces import bridge
 from codeplane.surfaces.server import embedded
 from index.facts_dump import dump_facts
@@ -39,7 +40,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def _indexed(root: Path, head_start: HeadStart | None, monkeypatch: pytest.MonkeyPatch) -> tuple[object, int]:
+def _indexed(root: Path, ahead: HeadStart | None, monkeypatch: pytest.MonkeyPatch) -> tuple[object, int]:
     """Return the facts of a first build, and of how many files they were extracted then."""
     n_jobs = 0
     submit = ExtractionPool.submit
@@ -51,13 +52,20 @@ def _indexed(root: Path, head_start: HeadStart | None, monkeypatch: pytest.Monke
 
     with monkeypatch.context() as during, open_test_workspace(root) as workspace:
         during.setattr(ExtractionPool, "submit", counted)
-        workspace.head_start = head_start
+        workspace.head_start = ahead
         workspace.index.refresh()
         return dump_facts(workspace), n_jobs
 
 
+def _ended(root: Path) -> HeadStart:
+    """Return a head start that has done all there is to do."""
+    begun = HeadStart(root)
+    assert begun._errand.answer(60) is not None
+    return begun
+
+
 def test_facts_are_those_of_readable_tracked_sources(root: Path) -> None:
-    found = HeadStart(root).facts()
+    found = _ended(root).facts()
     texts = [(root / path).read_bytes() for path in ("p/__init__.py", "p/a.py", "p/b.py", "p/binary.py")]
     expected = {(sha256_bytes(text), "python"): encode_facts(text, "python") for text in texts}
     assert found == {key: facts for key, facts in expected.items() if facts is not None and not facts.problem}
@@ -68,10 +76,10 @@ def test_facts_are_those_of_readable_tracked_sources(root: Path) -> None:
 def test_an_index_with_a_head_start_is_that_without(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None]
 ) -> None:
-    head_start = HeadStart(root)
-    n_ahead = len(head_start.facts())
+    ahead = _ended(root)
+    n_ahead = len(ahead.facts())
     change(root)
-    helped, n_helped = _indexed(root, head_start, monkeypatch)
+    helped, n_helped = _indexed(root, ahead, monkeypatch)
     alone = make_repository(tmp_path / "alone" / "repo", dict(FILES))
     git(alone, "add", "-A", "-f")
     (alone / "p" / "link.py").symlink_to(alone / "p" / "a.py")
@@ -83,11 +91,36 @@ def test_an_index_with_a_head_start_is_that_without(
 
 
 def test_a_head_start_that_failed_changes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    head_start = HeadStart(root)
-    head_start.close()
-    facts, n_jobs = _indexed(root, head_start, monkeypatch)
+    ahead = HeadStart(root)
+    ahead.close()
+    facts, n_jobs = _indexed(root, ahead, monkeypatch)
     assert facts
     assert n_jobs
+
+
+def test_it_ends_with_what_it_has_when_it_is_asked(root: Path) -> None:
+    n_asked = 0
+
+    def is_enough() -> bool:
+        nonlocal n_asked
+        n_asked += 1
+        return n_asked > 4
+
+    found = marshal.loads(extract_ahead(root, is_enough))
+    assert 0 < len(found) < len(marshal.loads(extract_ahead(root, lambda: False)))
+
+
+def test_the_process_sees_that_it_is_asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(head_start, "_MAX_SECONDS", 600.0)
+    n_files = 1000
+    write(root, {f"many/m{number}.py": f"value_{number} = {list(range(3000))}\n" for number in range(n_files)})
+    git(root, "add", "-A")
+    begun = HeadStart(root)
+    begun._errand.hurry()
+    answer = begun._errand.answer(60)
+    begun.close()
+    # Asked before it was told what to do, it has nothing; it never has everything.
+    assert answer is None or len(marshal.loads(answer)) < n_files
 
 
 @pytest.mark.parametrize(

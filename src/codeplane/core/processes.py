@@ -417,6 +417,12 @@ class Companion:
         if self._process.returncode is None:
             _signal_group(self._process, signal.SIGKILL)
 
+    def end_questions(self) -> None:
+        """Let the program see, from any thread, that nothing follows what it was asked."""
+        with suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+
     def end(self) -> None:
         """End the program, from any thread; one that asks finds it gone."""
         self._kill()

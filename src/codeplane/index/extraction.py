@@ -153,6 +153,16 @@ class Errand:
         self._thread = threading.Thread(target=self._run, args=(self._worker, message), daemon=True)
         self._thread.start()
 
+    def hurry(self) -> None:
+        """Let the process know that its answer is waited for."""
+        if self._worker is not None:
+            self._worker.end_questions()
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether there is an answer, or will be none."""
+        return self._worker is None or not self._thread.is_alive()
+
     def answer(self, seconds: float | None = None) -> bytes | None:
         """Wait for the answer; None when the process failed or takes longer, so that whoever asks does it himself."""
         if self._worker is not None:

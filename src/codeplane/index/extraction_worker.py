@@ -7,7 +7,9 @@ the names in `_ANSWERS`. It ends when its input does.
 import gc
 import marshal
 import os
+import select
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -52,12 +54,14 @@ def _ranked(pack: Path, directory: str, documents: list[tuple[str, str, int, int
     return b""
 
 
-def _ahead(_pack: Path, root: str, seconds: float) -> bytes:
+def _ahead(_pack: Path, root: str, max_seconds: float) -> bytes:
     """Return facts of files that will be asked for, extracted while whoever asks has other things to do."""
     # Only the process of a head start is ever asked for it.
     from codeplane.index.head_start import extract_ahead  # noqa: PLC0415
 
-    return extract_ahead(Path(root), seconds)
+    end = time.monotonic() + max_seconds
+    # Nothing follows this question, so that there is something to read only where the questions end.
+    return extract_ahead(Path(root), lambda: time.monotonic() > end or bool(select.select([sys.stdin], [], [], 0)[0]))
 
 
 def _loaded(_pack: Path, dialects: tuple[str, ...]) -> bytes:

@@ -5,7 +5,7 @@ incomplete or missing.
 """
 
 import marshal
-import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -20,10 +20,10 @@ from codeplane.index.ignore_rules import IgnoreRules
 from codeplane.index.tree_reader import TreeReader
 from codeplane.languages.catalog import LANGUAGES, dialect_of
 
-# About as long as a server takes until it reads its first file.
-_SECONDS: Final = 1.0
-# Longer than its moment only a file takes whose parser is caught in it.
-_PATIENCE_SECONDS: Final = 2 * _SECONDS
+# Nobody may ever ask; a server reads its first file one or two seconds after it began to start.
+_MAX_SECONDS: Final = 5.0
+# Longer than this only a file takes whose parser is caught in it.
+_PATIENCE_SECONDS: Final = 2.0
 _MAX_BYTES: Final = 200_000
 
 FactsByText = dict[tuple[str, str], EncodedFacts]
@@ -31,13 +31,23 @@ FactsByText = dict[tuple[str, str], EncodedFacts]
 
 
 class HeadStart:
-    """A process that extracts facts of tracked files for a moment."""
+    """A process that extracts facts of tracked files until they are asked for."""
 
     def __init__(self, root: Path) -> None:
-        self._errand = Errand(root / ".codeplane", "ahead", str(root), _SECONDS)
+        self._errand = Errand(root / ".codeplane", "ahead", str(root), _MAX_SECONDS)
+
+    def end_soon(self) -> None:
+        """Let the process answer with what it has."""
+        self._errand.hurry()
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether `facts` need not wait."""
+        return self._errand.is_over
 
     def facts(self) -> FactsByText:
-        """Return what was extracted, waiting for the end of its moment; nothing when the process failed or hangs."""
+        """Return what was extracted up to here; nothing when the process failed or hangs."""
+        self.end_soon()
         answer = self._errand.answer(_PATIENCE_SECONDS)
         self.close()
         found = marshal.loads(answer) if answer else []  # noqa: S302 - from a process of our own
@@ -48,16 +58,16 @@ class HeadStart:
         self._errand.close()
 
 
-def extract_ahead(root: Path, seconds: float) -> bytes:
-    """Return hash, dialect and facts of tracked files that an index would hold, as many as can be done in the time."""
-    end = time.monotonic() + seconds
+def extract_ahead(root: Path, is_enough: Callable[[], bool]) -> bytes:
+    """Return hash, dialect and facts of tracked files that an index would hold, as many as are done until enough."""
     found: list[tuple[str, str, tuple[object, ...]]] = []
     tracked = tracked_paths(find_repository(root))
     rules = IgnoreRules(root, lambda: tracked)
     with TreeReader(root, _MAX_BYTES) as reader:
-        for text in sorted(tracked.files):
+        # A build reads from the other end, and takes these facts over when it has given others something to do.
+        for text in sorted(tracked.files, reverse=True):
             dialect = dialect_of(text)
-            if time.monotonic() > end:
+            if is_enough():
                 break
             if dialect not in LANGUAGES or not _may_be_read(rules, text):
                 continue

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from codeplane.core.hashing import sha256_bytes, sha256_normalised
@@ -81,7 +82,7 @@ class IndexUpdate:
     """Carries one update through its steps inside a transaction.
 
     `structure` is what the update before left, and afterwards what this one leaves for the next. A large first build
-    leaves its links to a second transaction, so that definitions and texts can be asked for before.
+    leaves its links and the ranked text to a second transaction, so that definitions and lines can be asked for before.
     """
 
     def __init__(
@@ -100,17 +101,17 @@ class IndexUpdate:
         self.ranked = ranked
         self.structure = kept
         self._errands = ExitStack()
-        self._unlinked: StructureUpdate | None = None
+        self._left: list[Callable[[], None]] = []
 
     def close(self) -> None:
         """End what works for this update."""
         self._errands.close()
 
     def link(self) -> None:
-        """Make the links that the update left to a transaction of their own."""
-        if self._unlinked is not None:
-            self._unlinked.link_all()
-            self.structure = self._unlinked.structure
+        """Rank the text and make the links, which the update left to a transaction of their own."""
+        for step in self._left:
+            step()
+        self._left = []
         self._wait_for_ranked()
 
     def run(self, given: UpdateInput, writer: PackWriter, epoch: int) -> UpdateResult:
@@ -135,13 +136,9 @@ class IndexUpdate:
         gone_ids = [(given.known[path].file_id,) for path in removed]
         self._forget(gone_ids)
         self._write_files(readings, given.known, epoch)
-        if self.ranked is not None and (is_new or self.ranked.is_new):
-            self._rank(self.ranked, [*added, *changed], removed, intake.names)
-            if is_much and self.ranked.directory is not None:
-                # What follows needs one processor only.
-                documents = [tuple(one) for one in self.ranked.documents]
-                errand = self._errand("rank", str(self.ranked.directory), documents, epoch)
-                self.ranked.filled = errand.answer
+        rank = partial(self._rank, [*added, *changed], removed, intake.names, epoch if is_much else None)
+        if made is not Links.LATER:
+            rank()
         reaches_others = False
         if is_new or made is Links.ALL:
             changes = FileChanges(given.known, frozenset(added), frozenset(changed), frozenset(removed))
@@ -150,10 +147,10 @@ class IndexUpdate:
             )
             reaches_others = update.run(changes, epoch, made)
             self.structure = update.structure
-            self._unlinked = update if made is Links.LATER else None
-        if self._unlinked is None:
+            self._left = [rank, update.link_all] if made is Links.LATER else []
+        if not self._left:
             self._wait_for_ranked()
-        is_linked = self._unlinked is None
+        is_linked = not self._left
         return UpdateResult(epoch, tuple(added), tuple(changed), tuple(removed), reaches_others, is_linked)
 
     def _wait_for_ranked(self) -> None:
@@ -180,12 +177,21 @@ class IndexUpdate:
         return self._errands.enter_context(closing(Errand(self.store.pack.path, name, *values)))
 
     def _rank(
-        self, ranked: LexicalUpdate, differing: Iterable[str], removed: Iterable[str], names: Mapping[int, str]
+        self, differing: Iterable[str], removed: Iterable[str], names: Mapping[int, str], apart_epoch: int | None
     ) -> None:
-        """Collect what the ranked text needs of this update; everything when it is filled anew."""
+        """Collect what the ranked text needs of this update; everything when it is filled anew.
+
+        With much to do, another process fills it as the state of an epoch: linking needs one processor only.
+        """
+        ranked = self.ranked
+        if ranked is None:
+            return
         ranked.removed.extend(removed)
         wanted = None if ranked.is_new else frozenset(differing)
         ranked.documents.extend(documents_to_rank(self.connection, names, wanted))
+        if apart_epoch is not None and ranked.directory is not None:
+            documents = [tuple(one) for one in ranked.documents]
+            ranked.filled = self._errand("rank", str(ranked.directory), documents, apart_epoch).answer
 
     @staticmethod
     def _n_source_bytes(given: UpdateInput) -> int:
@@ -215,6 +221,7 @@ class _Intake:
         self.names: dict[int, str] = {}
         # In a first build outlines are not read before definitions are.
         self.nameable: dict[int, bytes] = {}
+        self._head_start = given.ahead
         self._ahead: FactsByText = {}
 
     def read_here(self) -> tuple[list[_Reading], list[str]]:
@@ -239,7 +246,8 @@ class _Intake:
 
     def _read_with(self, pool: ExtractionPool) -> tuple[list[_Reading], list[str]]:
         given = self._given
-        self._ahead = given.ahead.facts() if given.ahead is not None else {}
+        if self._head_start is not None:
+            self._head_start.end_soon()
         readings, gone = [], []
         n_jobs = 0
         for path in given.suspects:
@@ -254,6 +262,9 @@ class _Intake:
                     self._writer.flush()
                     pool.send()
         self._writer.flush()
+        if self._head_start is not None:
+            # By now everything it could have is extracted by others, or will be.
+            self._head_start.close()
         n_here = len(given.suspects) - n_jobs
         for number, (job, facts) in enumerate(pool.results(), start=1):
             self._keep(job, facts)
@@ -275,11 +286,18 @@ class _Intake:
         sha256 = sha256_bytes(data)
         reading.text_id, offset = self._text(data, sha256)
         job = self._job(reading, offset, len(data))
-        known = self._ahead.pop((sha256, reading.dialect), None) if job is not None else None
+        known = self._facts_ahead().pop((sha256, reading.dialect), None) if job is not None else None
         if job is not None and known is not None:
             self._keep(job, known)
             job = None
         return reading, job, data
+
+    def _facts_ahead(self) -> FactsByText:
+        """Return what a head start has extracted, as soon as it is there."""
+        if self._head_start is not None and self._head_start.has_ended:
+            self._ahead = self._head_start.facts()
+            self._head_start = None
+        return self._ahead
 
     def _job(self, reading: _Reading, offset: int, length: int) -> ExtractionJob | None:
         if reading.dialect not in LANGUAGES or reading.text_id is None:
