@@ -1,5 +1,6 @@
 """What a server does after its start: the rest of it comes up without standing in the way of the first calls."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import anyio
 import pytest
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.processes import ProcessRequest, run_process
 from codeplane.operations.catalog import OPERATIONS, Catalog
 from codeplane.operations.operation import AnyOperation
 from codeplane.operations.run import Door
@@ -63,6 +65,33 @@ def test_operations_are_imported_while_no_call_is_worked_on(host: ServerHost) ->
 
     assert anyio.run(load) == []
     assert _asked(host) == list(OPERATIONS)
+
+
+# Apart, because pytest's own process has imported the SDK in the usual way.
+_MODELS = """
+import codeplane.surfaces.server.host
+import mcp_types
+from pydantic import BaseModel
+from codeplane.operations.models import Request
+
+class Ours(BaseModel):
+    number: int
+
+models = [one for one in vars(mcp_types).values() if isinstance(one, type) and issubclass(one, BaseModel)]
+waiting = [one for one in models if not one.__pydantic_complete__]
+assert BaseModel.model_config == {}, BaseModel.model_config
+assert Ours.__pydantic_complete__ and Request.__pydantic_complete__
+assert len(waiting) > 100, len(waiting)
+for one in models:
+    one.model_rebuild()
+    assert one.__pydantic_complete__, one
+assert mcp_types.CallToolRequestParams.model_validate({"name": "search"}).name == "search"
+"""
+
+
+def test_models_of_the_sdk_are_built_when_they_are_used_and_all_can_be() -> None:
+    ended = run_process(ProcessRequest((sys.executable, "-c", _MODELS), Path.cwd(), 60.0))
+    assert ended.returncode == 0, ended.stderr
 
 
 @pytest.mark.slow

@@ -1,5 +1,9 @@
 """Bind a profile of operations to the protocol SDK."""
 
+# Before anything else that imports the SDK.
+import codeplane.surfaces.mcp.sdk_models  # noqa: F401 - it decides how the models of the SDK are made.
+
+# isort: split
 import asyncio
 import threading
 import time
