@@ -32,7 +32,7 @@ _log = get_logger(__name__)
 _HEAP_BYTES: Final = 64_000_000
 _SMALL_HEAP_BYTES: Final = 15_000_000
 # Texts wait in memory, thousands of them, until tantivy's own thread has taken them in; a commit waits for it.
-_MOST_WAITING_BYTES: Final = 16_000_000
+_MOST_WAITING_BYTES: Final = 8_000_000
 _EPOCH_KEY: Final = "epoch\0"
 _CAMEL: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUERY_PART: Final = re.compile(r'"([^"]+)"|(\S+)')

@@ -140,6 +140,8 @@ class StructureUpdate:
             self._remember_texts(family, links)
         self._write_unlinked_imports(structure.files, structure.modules, changes.added | changes.changed)
         definitions = self._definitions(structure.files, structure.roots, named)
+        # Links may follow, and need the room.
+        self._nameable = {}
         self._write_definitions(structure.files, changes, named, definitions, epoch)
         self._take_snapshot(structure.files, changes, epoch)
         if made is not Links.LATER:
