@@ -1,8 +1,7 @@
 """Import the protocol SDK so that its models are built when they are first used.
 
-It has several hundred of them, for four versions of the protocol, of which a session uses a dozen; building all of
-them was a tenth of a server's start. Pydantic reads how to build a model from its base class, whose configuration is
-as it was when this module has been imported.
+It has 550 of them, of which a session uses few; building all of them was up to a tenth of a server's start. Pydantic
+reads how to build a model from its base class, whose configuration is as it was when this module has been imported.
 """
 
 from pydantic import BaseModel, ConfigDict
