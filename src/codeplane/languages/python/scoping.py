@@ -47,7 +47,7 @@ class Bindings:
                 bound = target if kind is not _UNKNOWN else NONE
                 # By the generated way it takes twice as long, which shows where it is done for every name.
                 binds.append(new(LocalBind, (number, key, kind, bound, certainty, reason)))
-        for key in sorted(scope.deleted_names - scope.places.keys() - scope.nonlocal_names):
+        for key in sorted(scope.deleted_names.difference(scope.places, scope.nonlocal_names)):
             first_of[key] = -1
             self.binds.append(
                 LocalBind(number, key, BindTarget.UNKNOWN, NONE, Certainty.UNCERTAIN, BindReason.LOCAL_ASSIGN)

@@ -133,9 +133,9 @@ def _index(workspace: Workspace) -> str:
     healed = f"; {summary['healed']}" if summary["healed"] else ""
     counts = workspace.index.counts().text_only
     as_text = ", ".join(f"{count} {name}" for name, count in counts.items())
-    return (
-        f"{summary['files']} files at epoch {summary['epoch']}{f'; as text only: {as_text}' if as_text else ''}{healed}"
-    )
+    compiled = "; compiled" if workspace.index.is_compiled() else "; not compiled, so that much to index takes longer"
+    left = f"; as text only: {as_text}" if as_text else ""
+    return f"{summary['files']} files at epoch {summary['epoch']}{left}{compiled}{healed}"
 
 
 def _server(places: Places) -> str:
