@@ -3,7 +3,7 @@
 Measured on Django 5.2 (2,823 files, 18 MB, 4.2 million nodes, 828,000 identifiers), all as multiples of parsing, which
 takes 1.9 s: this query 0.56; a query for identifiers alone 0.47; a cursor over all nodes that reads their kind 0.32
 to 0.47, to which the dispatch on each node in Python would come; the walk 1.2; binds, references and definitions 0.7.
-Extraction as a whole is 3.6 to 3.8 (`bench/extract_python.py`).
+Extraction as a whole is 3.6 to 3.8, compiled (decision 0017) 2.8 (`bench/extract_python.py`).
 
 Identifiers can also be told from the text alone once the tree has said where strings and comments are, and where words
 such as `match` are keywords. That gave the same identifiers but took as long as capturing them, so it is not done.
