@@ -299,6 +299,15 @@ CASES = (
         "m.py:6 p -> m.py:3 PROVEN",
     ),
     Case(
+        "an assignment through self may call the setter of a base, and is open",
+        {
+            "b.py": "class A:\n @property\n def p(self): pass\n @p.setter\n def p(self, v): pass\n x = 1\n",
+            "m.py": "from b import A\nclass M(A): pass\nclass B(M):\n def m(self):\n  self.p = 1\n  self.x = 2\n"
+            "  self.p; self.x\n",
+        },
+        "m.py:7 p -> -\nm.py:7 x -> m.py:6 PROVEN",
+    ),
+    Case(
         "class scope is not seen by methods",
         {"m.py": "x = 1\nclass A:\n    x = 2\n    def m(self): return x\n"},
         "m.py:4 x -> m.py:1 PROVEN",

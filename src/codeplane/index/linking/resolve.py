@@ -30,6 +30,8 @@ _HOLDS_VALUE: Final = frozenset(
     )
 )
 _IS_CALLED: Final = frozenset((int(DefinitionKind.FUNCTION), int(DefinitionKind.METHOD)))
+# What an assignment defines, in the body of a class or through `self`.
+_ASSIGNED: Final = frozenset((int(DefinitionKind.VARIABLE), int(DefinitionKind.CONSTANT)))
 _PROPERTY: Final = int(DefinitionKind.PROPERTY)
 _TYPE: Final = int(DefinitionKind.TYPE)
 _CLASS: Final = int(DefinitionKind.CLASS)
@@ -701,11 +703,29 @@ class Resolver:
                 break
             if not places:
                 continue
-            if len(places) > 1 and any(self._kind(*place) != _PROPERTY for place in places):
+            if self._is_open(places, order[position + 1 :], name):
                 break
             step = _STEP_MEMBER if position == 0 else _STEP_BASE
             return Meaning((_TAG_DEFINITION, *places[0]), ((step, file_id, number),), asked)
         return Meaning(None, (), asked)
+
+    def _is_open(self, places: list[tuple[int, int]], bases: tuple[tuple[int, int] | None, ...], name: str) -> bool:
+        """Say whether it cannot be told which of its members a type means by a name."""
+        if len(places) > 1:
+            return any(self._kind(*place) != _PROPERTY for place in places)
+        return self._kind(*places[0]) in _ASSIGNED and self._has_property(bases, name)
+
+    def _has_property(self, bases: tuple[tuple[int, int] | None, ...], name: str) -> bool:
+        """Say whether a base has a property of a name: `self.x = …` below it may then be a call of its setter."""
+        for one in bases:
+            if one is None:
+                return False
+            held = self._held.get(one)
+            if held is None:
+                held = self._held_names(one)
+            if name in held and any(self._kind(*place) == _PROPERTY for place in self._own_members(*one, name)):
+                return True
+        return False
 
     def _fitting_members(
         self, holder: tuple[int, int], name: str, usage: int | None, *, of_class: bool | None
