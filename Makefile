@@ -17,8 +17,7 @@ WORKERS ?= 2
 help:  ## List the targets.
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 
-setup: $(STAMP)  ## Create .venv with the locked packages and this project, and compile what indexing spends its time in.
-	@$(BIN)/python hatch_build.py
+setup: $(STAMP)  ## Create .venv with the locked packages and this project.
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	@[ -n "$(PYTHON)" ] || { echo "CodePlane needs Python 3.11 or newer on PATH (or make PYTHON=/path/to/python)."; exit 2; }
@@ -68,5 +67,4 @@ soak: setup  ## The stated counts in full: all tests with ten times the examples
 	@$(BIN)/python bench/load.py
 
 clean:  ## Remove everything that make created.
-	rm -rf $(VENV) .imports.log .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist src/.compiled
-	find src -name '*.so' -delete
+	rm -rf $(VENV) .imports.log .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

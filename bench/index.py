@@ -23,7 +23,6 @@ from pathlib import Path
 from tree_sitter import Language as Grammar
 from tree_sitter import Parser
 
-from codeplane.index.repository_index import RepositoryIndex
 from codeplane.languages import parsing
 from codeplane.languages.catalog import dialect_of, load_language
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
@@ -46,9 +45,6 @@ def main() -> int:
 
 def measure(root: Path, runs: int) -> None:
     """Measure one repository."""
-    print(
-        "modules in which a build spends its time: " + ("compiled" if RepositoryIndex.is_compiled() else "not compiled")
-    )
     files = [path for path in sorted(root.rglob("*")) if path.is_file() and ".git" not in path.parts]
     cold = measure_cold_builds(root, files, runs)
     print(f"memory: peak of all processes of a cold build {peak_of_a_cold_build(root):.0f} MB (goal 300)")

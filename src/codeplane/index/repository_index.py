@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.discovery import LeftOut, count_left_out
-from codeplane.index.facts import outline
 from codeplane.index.facts.queries import MAX_LIMIT
 from codeplane.index.facts.reader import FactCache, FactReader, reading
 from codeplane.index.freshness import Freshness, are_fresh, freshness_of
@@ -207,11 +206,6 @@ class RepositoryIndex:
             ).fetchone()
             self._names = (reader.epoch, (row[0] or "").encode("utf-8", "surrogatepass"))
         return self._names[1]
-
-    @staticmethod
-    def is_compiled() -> bool:
-        """Tell whether the modules in which a build spends its time are compiled (decision 0017)."""
-        return not outline.__file__.endswith(".py")
 
     def counts(self) -> IndexCounts:
         """Return how much the published epoch holds."""

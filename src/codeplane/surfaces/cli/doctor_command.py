@@ -133,9 +133,8 @@ def _index(workspace: Workspace) -> str:
     healed = f"; {summary['healed']}" if summary["healed"] else ""
     counts = workspace.index.counts().text_only
     as_text = ", ".join(f"{count} {name}" for name, count in counts.items())
-    compiled = "; compiled" if workspace.index.is_compiled() else "; not compiled, so that much to index takes longer"
     left = f"; as text only: {as_text}" if as_text else ""
-    return f"{summary['files']} files at epoch {summary['epoch']}{left}{compiled}{healed}"
+    return f"{summary['files']} files at epoch {summary['epoch']}{left}{healed}"
 
 
 def _server(places: Places) -> str:
