@@ -174,7 +174,6 @@ def test_three_dots_compare_with_the_merge_base(git_door: Door) -> None:
         ({"base": "a..b", "target": "c"}, "INVALID_ARGUMENTS"),
         ({"paths": ["missing"]}, "GIT_PATH_UNKNOWN"),
         ({"paths": ["../x"]}, "PATH_OUTSIDE_REPOSITORY"),
-        ({"view": "structural"}, "NOT_AVAILABLE_YET"),
         ({"cursor": "rubbish"}, "CURSOR_INVALID"),
         ({"limit": 0}, "INVALID_ARGUMENTS"),
         ({"context_lines": -1}, "INVALID_ARGUMENTS"),

@@ -1,8 +1,11 @@
 """A workspace and its door, opened for a test, and short ways to call."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # It has no types; the SDK brings it.
 
 from codeplane.core.clock import ManualClock
 from codeplane.core.ids import CountingIds, IdSource
@@ -12,6 +15,7 @@ from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.operation import AnyOperation
 from codeplane.operations.run import Door
+from codeplane.operations.schema import output_schema
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 
 
@@ -29,8 +33,16 @@ def open_test_workspace(
 
 
 def call(door: Door, name: str, arguments: Mapping[str, Any] | None = None, connection: str = "c1") -> Answer:
-    """Call an operation by name, as a surface does."""
-    return dispatch(door, name, arguments or {}, caller(connection))
+    """Call an operation by name, as a surface does; the answer must fit the output schema that `full` promises."""
+    answer = dispatch(door, name, arguments or {}, caller(connection))
+    if answer.result is not None and answer.operation in OPERATIONS:
+        _validator(answer.operation).validate(answer.envelope())
+    return answer
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator(output_schema(OPERATIONS[name]))
 
 
 def result_of(answer: Answer) -> dict[str, Any]:

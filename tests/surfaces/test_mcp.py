@@ -235,10 +235,26 @@ def test_sdk_client_accepts_errors_of_tools_with_an_output_schema(shared_server:
     assert result.is_error
 
 
-def test_annotations_tell_which_tools_only_read(open_peer: OpenPeer) -> None:
-    hints = {tool["name"]: tool["annotations"]["readOnlyHint"] for tool in _tools(open_peer, "full")}
+ANNOTATIONS = {  # readOnlyHint, destructiveHint, openWorldHint
+    "read_source": (True, False, False),
+    "git_diff": (True, False, False),
+    "select_active_intent": (False, False, False),
+    "request_scope_expansion": (False, False, False),
+    "reset_budget": (False, False, False),
+    "write_source": (False, True, False),
+    "git_branch": (False, True, False),
+    "git_push": (False, True, True),
+    "git_pull": (False, True, True),
+    "git_submodule": (False, True, True),
+    "call": (False, True, True),
+}
 
-    assert (hints["describe"], hints["read_source"], hints["list_files"]) == (True, True, True)
+
+def test_annotations_tell_what_reads_records_overwrites_and_reaches_the_network(open_peer: OpenPeer) -> None:
+    tools = {tool["name"]: tool["annotations"] for tool in _tools(open_peer, "full")}
+
+    hints = ("readOnlyHint", "destructiveHint", "openWorldHint")
+    assert {name: tuple(tools[name][hint] for hint in hints) for name in ANNOTATIONS} == ANNOTATIONS
 
 
 @pytest.mark.parametrize(("name", "arguments"), CORRECT_CALLS)
@@ -404,7 +420,7 @@ def test_a_fault_of_the_protocol_carries_the_error_object(open_peer: OpenPeer) -
 def test_call_is_not_announced_as_read_only(open_peer: OpenPeer) -> None:
     hints = {tool["name"]: tool["annotations"]["readOnlyHint"] for tool in _tools(open_peer, "core")}
 
-    reading = {"describe", "git_diff", "git_status", "map_repo", "read_source", "search", "select_active_intent"}
+    reading = {"describe", "git_diff", "git_status", "map_repo", "read_source", "search"}
     assert hints == {name: name in reading for name in CORE_TOOLS}
 
 

@@ -152,15 +152,6 @@ ERROR_TABLE: tuple[ErrorEntry, ...] = (
         "Requests and configuration",
     ),
     ErrorEntry(
-        1015,
-        "NOT_AVAILABLE_YET",
-        False,
-        True,
-        "This part of CodePlane does not exist yet.",
-        "Use what the message suggests instead.",
-        "Requests and configuration",
-    ),
-    ErrorEntry(
         1016,
         "CURSOR_EXPIRED",
         False,

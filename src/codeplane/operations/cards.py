@@ -26,6 +26,7 @@ class Card:
     summary: str
     effect: EffectClass
     profiles: frozenset[str]
+    reaches_network: bool
     input_schema: Mapping[str, Any]
 
 
@@ -44,6 +45,7 @@ def cards_text(operations: Mapping[str, AnyOperation]) -> str:
             "summary": operation.summary,
             "effect": operation.effect.value,
             "profiles": sorted(operation.profiles),
+            "reaches_network": operation.reaches_network,
             "input_schema": input_schema(operation),
         }
         for operation in operations.values()
@@ -53,11 +55,18 @@ def cards_text(operations: Mapping[str, AnyOperation]) -> str:
 
 @cache  # A memo of a file that belongs to the program.
 def _stored_cards() -> tuple[Card, ...]:
+    rows = json.loads(CARDS_FILE.read_text(encoding="utf-8"))
     return tuple(
-        Card(row["name"], row["summary"], EffectClass(row["effect"]), frozenset(row["profiles"]), row["input_schema"])
-        for row in json.loads(CARDS_FILE.read_text(encoding="utf-8"))
+        Card(**{**row, "effect": EffectClass(row["effect"]), "profiles": frozenset(row["profiles"])}) for row in rows
     )
 
 
 def _card(operation: AnyOperation) -> Card:
-    return Card(operation.name, operation.summary, operation.effect, operation.profiles, input_schema(operation))
+    return Card(
+        name=operation.name,
+        summary=operation.summary,
+        effect=operation.effect,
+        profiles=operation.profiles,
+        reaches_network=operation.reaches_network,
+        input_schema=input_schema(operation),
+    )

@@ -132,9 +132,10 @@ def _main_language(workspace: Workspace) -> str:
 def _describe_tool(context: CallContext, name: str) -> DescribeResult:
     operation = context.operations.get(name)
     if operation is None:
-        near = difflib.get_close_matches(name, context.operations, n=3, cutoff=0.5)
-        names = ", ".join(near or sorted(context.operations))
-        raise CodePlaneError("UNKNOWN_OPERATION", f"There is no operation `{name}`.", hint=f"Nearest: {names}.")
+        near = difflib.get_close_matches(name, context.operations, n=3, cutoff=0.0)
+        raise CodePlaneError(
+            "UNKNOWN_OPERATION", f"There is no operation `{name}`.", hint=f"Nearest: {', '.join(near)}."
+        )
     return DescribeResult(
         name=operation.name,
         description=operation.summary,

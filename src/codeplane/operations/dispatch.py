@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -57,14 +57,18 @@ def find_operation(door: Door, name: str) -> AnyOperation:
     operation = door.operations.get(name)
     if operation is not None:
         return operation
-    near = difflib.get_close_matches(name[:80], door.operations, n=3, cutoff=0.5)
-    names = ", ".join(near) if near else ", ".join(sorted(door.operations))
+    near = nearest_names(name, door.operations)
     raise CodePlaneError(
         "UNKNOWN_OPERATION",
         f"There is no operation `{name[:80]}`.",
-        hint=f"Nearest: {names}. `describe` with action=tool explains one.",
-        details={"nearest": near},
+        hint=f"Nearest: {', '.join(near)}. `describe` lists all operations.",
+        details={"nearest": list(near)},
     )
+
+
+def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return the three known names that look most like a wrong one."""
+    return tuple(difflib.get_close_matches(name[:80], known, n=3, cutoff=0.0))
 
 
 def understand(operation: AnyOperation, arguments: Mapping[str, Any], understanding: Understanding) -> Request:

@@ -1,7 +1,7 @@
 """`git_diff`: changed lines between commits, the index and the working tree, page by page."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field, model_validator
 
@@ -51,7 +51,6 @@ class GitDiffRequest(Request):
     staged: bool = Field(False, description="The index against HEAD or `base`.")
     paths: Annotated[list[PathText], ListOfOne, Field(max_length=500)] = Field(default_factory=list)
     context_lines: int = Field(3, ge=0, le=1000)
-    view: Literal["lines", "structural"] = "lines"
     limit: int | None = Field(None, ge=1, le=5000, description="Lines per answer; default about 8 kB.")
     cursor: str | None = None
 
@@ -91,9 +90,6 @@ def _effects(_workspace: Workspace, request: GitDiffRequest) -> Effects:
 
 
 def _handle(context: CallContext, request: GitDiffRequest) -> GitDiffResult:
-    if request.view == "structural":
-        hint = "Leave `view` out for changed lines."
-        raise CodePlaneError("NOT_AVAILABLE_YET", "The structural view does not exist yet.", hint=hint)
     question = _first(context, request) if request.cursor is None else _continued(request.cursor)
     root = context.workspace.root
     difference = read_difference(root, question.comparison)

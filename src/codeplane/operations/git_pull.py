@@ -193,4 +193,5 @@ GIT_PULL = Operation(
     when_not_to_use=("You only want to see what there is: git_remote with action fetch.",),
     examples=(Example("As the branch is set up", {}), Example("Own commits on top", {"rebase": True})),
     snapshots=True,
+    reaches_network=True,
 )

@@ -176,4 +176,5 @@ GIT_PUSH = Operation(
     ),
     is_dry_run=lambda request: request.dry_run,
     snapshots=True,
+    reaches_network=True,
 )

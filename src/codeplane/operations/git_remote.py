@@ -178,4 +178,5 @@ GIT_REMOTE = Operation(
     ),
     is_dry_run=lambda request: request.action == "list",
     snapshots=True,
+    reaches_network=True,
 )

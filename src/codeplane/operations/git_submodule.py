@@ -231,4 +231,5 @@ GIT_SUBMODULE = Operation(
     ),
     is_dry_run=lambda request: request.action in _READING,
     snapshots=True,
+    reaches_network=True,
 )

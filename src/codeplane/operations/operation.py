@@ -91,7 +91,7 @@ class Operation(Generic[RequestT, ResultT]):
     and does not count. `runs_tests` lets calls count as test runs instead of mutations.
     `snapshots` brackets calls that change files or git by other means than the editor: what was there is kept before,
     what differs afterwards can be undone, and a call that fails is taken back at once.
-    `preview` tells a person what a held call would do.
+    `preview` tells a person what a held call would do. `reaches_network` marks operations that may contact a remote.
     """
 
     name: str
@@ -115,6 +115,7 @@ class Operation(Generic[RequestT, ResultT]):
     is_dry_run: Callable[[RequestT], bool] = lambda _request: False
     runs_tests: bool = False
     snapshots: bool = False
+    reaches_network: bool = False
     preview: Callable[[CallContext, RequestT], str] | None = None
 
     @property

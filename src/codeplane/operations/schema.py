@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from codeplane.operations.operation import AnyOperation
 
 _DROPPED = frozenset({"title", "additionalProperties"})
+_NULL = {"type": "null"}
 
 
 def input_schema(operation: AnyOperation) -> dict[str, Any]:
@@ -60,24 +61,33 @@ def _shorten(node: Any, definitions: dict[str, Any]) -> Any:
         target = dict(definitions[node["$ref"].rpartition("/")[2]])
         target.pop("description", None)
         return _shorten({**target, **{key: value for key, value in node.items() if key != "$ref"}}, definitions)
-    node = _without_null(node)
-    if "$ref" in node:
-        return _shorten(node, definitions)
-    return {
-        key: {name: _shorten(value, definitions) for name, value in item.items()}
-        if key == "properties"
-        else _shorten(item, definitions)
+    short = {
+        key: _shorten(item, definitions)
         for key, item in node.items()
-        if key not in _DROPPED and not (key == "default" and item is None)
+        if key not in {*_DROPPED, "properties", "required"} and not (key == "default" and item is None)
     }
+    if "properties" in node:
+        short |= _short_object(node, definitions)
+    return short
+
+
+def _short_object(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the properties of an object; one that may be null is left out of an answer and so never required."""
+    fields = node["properties"]
+    properties = {name: _shorten(_without_null(value), definitions) for name, value in fields.items()}
+    required = [name for name in node.get("required", ()) if not _is_nullable(fields[name])]
+    return {"properties": properties, **({"required": required} if required else {})}
+
+
+def _is_nullable(node: dict[str, Any]) -> bool:
+    return _NULL in node.get("anyOf", ())
 
 
 def _without_null(node: dict[str, Any]) -> dict[str, Any]:
-    """Write an optional value as its type: leaving it out says the same."""
-    options = node.get("anyOf")
-    if not isinstance(options, list):
+    """Write an optional property as its type: an answer leaves it out instead of saying null."""
+    if not _is_nullable(node):
         return node
-    kept = [option for option in options if option != {"type": "null"}]
+    kept = [option for option in node["anyOf"] if option != _NULL]
     if len(kept) != 1:
         return {**node, "anyOf": kept}
     return {**kept[0], **{key: value for key, value in node.items() if key != "anyOf"}}

@@ -644,7 +644,7 @@ WRITE_SOURCE = Operation(
     handler=_handle,
     render=_render,
     when_to_use=("You want to change files.", "Several files belong together: send all edits in one call."),
-    when_not_to_use=("You rename a symbol: refactor_rename finds every place.",),
+    when_not_to_use=("You want to take a change back: undo.",),
     examples=(
         Example(
             "Replace a text that stands once in its file",

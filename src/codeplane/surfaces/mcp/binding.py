@@ -28,7 +28,7 @@ from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.answer import RESOURCE_PREFIX, Answer
 from codeplane.operations.cards import Card
-from codeplane.operations.dispatch import CALL, dispatch
+from codeplane.operations.dispatch import CALL, dispatch, nearest_names
 from codeplane.operations.operation import AnyOperation
 from codeplane.operations.profiles import CORE, FULL, Profile
 from codeplane.operations.run import CallControls, Door
@@ -194,9 +194,9 @@ class _Binding:
 
     async def call_tool(self, context: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
         if not self._is_offered(params.name):
-            names = ", ".join(self.profile.names)
             message = f"The tool `{params.name[:80]}` is not in this client's tool list."
-            return _error_result(ErrorReport("UNKNOWN_OPERATION", message, f"Offered: {names}."))
+            near = ", ".join(nearest_names(params.name, self.profile.names))
+            return _error_result(ErrorReport("UNKNOWN_OPERATION", message, f"Nearest: {near}."))
         answer = await self.runner.run(
             params.name, dict(params.arguments or {}), self._caller(context), context.session.report_progress
         )
@@ -275,10 +275,12 @@ def _tool(card: Card, schema: Mapping[str, Any], further: Mapping[str, Any]) -> 
 def _annotations(card: Card) -> types.ToolAnnotations:
     if card.name == CALL:
         # It reaches every operation, the destructive ones included.
-        return types.ToolAnnotations(read_only_hint=False, destructive_hint=True)
-    if not card.effect.mutates:
-        return types.ToolAnnotations(read_only_hint=True)
-    return types.ToolAnnotations(read_only_hint=False, destructive_hint=card.effect is not EffectClass.WRITE)
+        return types.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
+    return types.ToolAnnotations(
+        read_only_hint=card.effect is EffectClass.READ,
+        destructive_hint=card.effect.mutates,  # Every operation that changes something can also delete or overwrite.
+        open_world_hint=card.reaches_network,
+    )
 
 
 def compact_result(answer: Answer) -> types.CallToolResult:

@@ -1,0 +1,110 @@
+"""Every operation of `full`, through the official client, which refuses an answer that breaks its output schema."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_types import CallToolResult
+
+from codeplane.operations.catalog import OPERATIONS
+from surfaces.support_processes import Sandbox, git, make_repo, up
+from surfaces.support_sdk import sdk_client, text_in, with_client
+
+pytestmark = pytest.mark.slow
+
+Step = tuple[str, dict[str, Any]]
+UNBORN: list[Step] = [
+    ("git_status", {}),
+    ("git_branch", {}),
+    ("git_remote", {}),
+    ("git_worktree", {}),
+    ("describe", {}),
+    ("write_source", {"changes": [{"path": "a.txt", "action": "create", "content": "one\n"}]}),
+    ("git_stage", {"paths": ["a.txt"]}),
+    ("git_commit", {"message": "first"}),
+    ("undo", {"dry_run": True}),
+]
+STEPS: list[Step] = [
+    ("describe", {}),
+    ("list_files", {}),
+    ("map_repo", {}),
+    ("search", {"query": "greet"}),
+    ("search", {"query": "greet", "mode": "references"}),
+    ("search", {"query": "no such text anywhere"}),
+    ("read_source", {"targets": ["src/app.py"]}),
+    ("read_file_full", {"path": "README.md", "confirm": True}),
+    ("reset_budget", {}),
+    ("git_status", {}),
+    ("git_log", {}),
+    ("git_history", {"path": "src/app.py"}),
+    ("git_inspect", {"ref": "HEAD"}),
+    ("git_branch", {"action": "create", "name": "topic"}),
+    ("git_branch", {"action": "tag", "name": "v1"}),
+    ("git_branch", {"action": "tag", "name": "v2", "message": "annotated"}),
+    ("write_source", {"changes": [{"path": "new.txt", "action": "create", "content": "new\n"}]}),
+    ("write_source", {"changes": [{"path": "n2.txt", "action": "create", "content": "x\n"}], "dry_run": True}),
+    ("git_diff", {}),
+    ("git_stage", {"paths": ["new.txt"]}),
+    ("git_stash", {"action": "push"}),
+    ("git_stash", {"action": "list"}),
+    ("git_stash", {"action": "pop"}),
+    ("git_stage", {"paths": ["new.txt"]}),
+    ("git_commit", {"message": "new file"}),
+    ("undo", {}),
+    ("write_source", {"changes": [{"path": "more.txt", "action": "create", "content": "more\n"}]}),
+    ("git_stage_and_commit", {"paths": ["more.txt"], "message": "one more file"}),
+    ("git_reset", {"ref": "HEAD~1", "mode": "mixed"}),
+    ("git_checkout", {"ref": "HEAD", "detach": True}),
+    ("git_status", {}),
+    ("git_branch", {}),
+    ("git_checkout", {"ref": "topic"}),
+    ("git_merge", {"ref": "main"}),
+    ("git_rebase", {"action": "plan", "upstream": "main"}),
+    ("git_worktree", {"action": "list"}),
+    ("git_remote", {"action": "list"}),
+    ("git_submodule", {"action": "list"}),
+]
+# Nothing is set up here for intents, other repositories or the network: their operations answer with errors.
+REFUSED: list[Step] = [
+    ("call", {"operation": "describe"}),
+    ("delegate_intent", {"session": "s-1", "paths": ["src"]}),
+    ("git_pull", {}),
+    ("git_push", {}),
+    ("request_scope_expansion", {"paths": ["src"], "reason": "needed"}),
+    ("select_active_intent", {"intent_id": "INT-1"}),
+]
+
+
+def test_every_operation_is_called() -> None:
+    assert {name for name, _ in [*UNBORN, *STEPS, *REFUSED]} == set(OPERATIONS)
+
+
+@pytest.mark.parametrize(("start", "steps"), [("unborn", UNBORN), ("sample", [*STEPS, *REFUSED])])
+def test_answers_fit_their_output_schemas_in_every_state(
+    sandbox: Sandbox, tmp_path: Path, start: str, steps: list[Step]
+) -> None:
+    root = make_repo(sandbox, tmp_path / "sample") if start == "sample" else _unborn(sandbox, tmp_path / "unborn")
+    git(sandbox, root, "config", "user.name", "Ann")
+    git(sandbox, root, "config", "user.email", "ann@example.com")
+    failed: dict[str, str] = {}
+
+    async def work(client: Client) -> None:
+        await client.list_tools()
+        for name, arguments in steps:
+            result = await client.call_tool(name, arguments)
+            assert isinstance(result, CallToolResult)
+            if result.is_error:
+                failed[f"{name} {arguments}"] = text_in(result)
+
+    with up(sandbox, root) as server:
+        with_client(sdk_client(server, "http", "full"), work)
+
+    refused = {name for name, _ in REFUSED}
+    assert [text for call, text in failed.items() if call.split()[0] not in refused] == []
+
+
+def _unborn(sandbox: Sandbox, root: Path) -> Path:
+    root.mkdir()
+    git(sandbox, root, "init", "-q")
+    return root
