@@ -23,7 +23,7 @@ from codeplane.index.sweep import FileStamp
 from codeplane.index.text_pack import PackWriter
 from codeplane.index.tree_reader import UNREADABLE, TreeReader
 from codeplane.languages.catalog import LANGUAGES, dialect_of
-from codeplane.languages.detect import language_of
+from codeplane.languages.file_names import language_of
 
 MAX_TEXT_BYTES = 32 * 1024 * 1024
 _SNIFF = 8192

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-from codeplane.languages.detect import UNKNOWN, language_of
+from codeplane.languages.file_names import UNKNOWN, language_of
 from codeplane.languages.language import Language
 from codeplane.languages.linking import LinkingRules
 

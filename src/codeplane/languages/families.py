@@ -1,6 +1,6 @@
 """The language families: which file names belong to each, and how strictly a file of it has to parse.
 
-Everything is derived from the include globs, so that the family of a name and the globs cannot disagree.
+Everything is derived from the table of file names.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,6 +9,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from codeplane.core.paths import RepoPath
+from codeplane.languages.file_names import LANGUAGE_FILES
 
 
 class FamilyType(Enum):
@@ -30,42 +31,27 @@ class Family:
     include: tuple[str, ...]
 
 
-def _code(name: str, *patterns: str) -> Family:
-    return Family(name, FamilyType.CODE, tuple(f"**/{pattern}" for pattern in patterns))
+_DATA_FAMILIES = frozenset({"config", "docker", "graphql", "json_yaml", "markdown", "protobuf", "sql", "terraform"})
+# Files that belong to a second family beside that of their language.
+_FURTHER = {"docker": ("docker-compose.yml", "docker-compose.yaml")}
 
 
-def _data(name: str, *patterns: str) -> Family:
-    return Family(name, FamilyType.DATA, tuple(f"**/{pattern}" for pattern in patterns))
+def _families() -> tuple[Family, ...]:
+    patterns: dict[str, tuple[str, ...]] = {}
+    for _, family, names in LANGUAGE_FILES:
+        if family:
+            patterns[family] = (*patterns.get(family, ()), *names.split())
+    return tuple(
+        Family(
+            name,
+            FamilyType.DATA if name in _DATA_FAMILIES else FamilyType.CODE,
+            tuple(f"**/{pattern}" for pattern in (*patterns[name], *_FURTHER.get(name, ()))),
+        )
+        for name in sorted(patterns)
+    )
 
 
-FAMILIES = (
-    _code("c", "*.c", "*.h", "*.cc", "*.cpp", "*.cxx", "*.hh", "*.hpp", "*.hxx", "*.inl", "*.ipp", "*.tpp"),
-    _data("config", "*.nix"),
-    _data("docker", "Dockerfile", "*.Dockerfile", "docker-compose.yml", "docker-compose.yaml"),
-    _code("dotnet", "*.cs", "*.fs", "*.fsx", "*.vb"),
-    _code("elixir", "*.ex", "*.exs"),
-    _code("go", "*.go"),
-    _data("graphql", "*.graphql", "*.gql"),
-    _code("haskell", "*.hs"),
-    _code(
-        "javascript",
-        *("*.js", "*.jsx", "*.mjs", "*.cjs", "*.vue", "*.svelte", "*.astro", "*.ts", "*.tsx", "*.cts", "*.mts"),
-    ),
-    _data("json_yaml", "*.json", "*.yaml", "*.yml", "*.toml", "*.jsonc"),
-    _code("jvm", "*.java", "*.kt", "*.kts", "*.scala", "*.sc"),
-    _code("lua", "*.lua", "*.rockspec"),
-    _data("markdown", "*.md", "*.markdown", "*.mdx"),
-    _code("php", "*.php"),
-    _data("protobuf", "*.proto"),
-    _code("python", "*.py", "*.pyi", "*.pyw", "*.pyx", "*.pxd", "*.pxi"),
-    _code("ruby", "*.rb", "*.rake", "Gemfile"),
-    _code("rust", "*.rs"),
-    _code("shell", "*.sh", "*.bash", "*.zsh", "*.ksh", ".bashrc", ".zshrc"),
-    _data("sql", "*.sql"),
-    _code("swift", "*.swift"),
-    _data("terraform", "*.tf", "*.hcl"),
-    _code("web", "*.html", "*.htm", "*.css"),
-)
+FAMILIES = _families()
 FAMILY_BY_NAME: Mapping[str, Family] = MappingProxyType({family.name: family for family in FAMILIES})
 
 

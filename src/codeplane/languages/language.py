@@ -21,7 +21,7 @@ class Depth(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One language; `name` is the word that `detect.language_of` and answers use.
+    """One language; `name` is the word that `file_names.language_of` and answers use.
 
     Invariant: `linking` and `grammar` are given exactly for languages of full depth.
     """

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from codeplane.core.error_registry import ERROR_TABLE, find_entry
 from codeplane.core.errors import CodePlaneError
-from codeplane.languages.detect import UNKNOWN, language_of
+from codeplane.languages.file_names import UNKNOWN, language_of
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.cards import cards_of
 from codeplane.operations.models import Request, Result

@@ -8,7 +8,7 @@ from pydantic import Field
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.index.source_text import Wanted, read_piece, read_whole
-from codeplane.languages.detect import language_of
+from codeplane.languages.file_names import language_of
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.answer import RESOURCE_PREFIX, ResourceLink
 from codeplane.operations.file_access import check_readable, with_near_paths

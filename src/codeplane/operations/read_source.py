@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.index.source_text import Piece, Wanted, read_piece
-from codeplane.languages.detect import language_of
+from codeplane.languages.file_names import language_of
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.file_access import check_readable, with_near_paths

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from codeplane.core.paths import RepoPath
 from codeplane.index.contexts.globs import compile_globs
 from codeplane.languages.families import FAMILIES, FAMILY_BY_NAME, FamilyType, family_of
+from codeplane.languages.file_names import UNKNOWN, language_of
 from support.effort import examples
 
 # The master include spec of §8.4.4, then the rows added in the design.
@@ -57,6 +58,11 @@ def test_each_glob_gives_its_family_at_the_root_and_below(family: str, pattern: 
     name = pattern.replace("*", "some.name")
     assert family in family_of(RepoPath(name))
     assert family in family_of(RepoPath(f"deep/down/{name}"))
+
+
+@pytest.mark.parametrize("pattern", [pattern for _, pattern in PATTERNS])
+def test_a_file_that_has_a_family_has_a_language(pattern: str) -> None:
+    assert language_of(f"deep/down/{pattern.replace('*', 'some.name')}") != UNKNOWN
 
 
 def test_a_compose_file_has_two_families() -> None:

@@ -1,6 +1,5 @@
 """What the facts of a Go file say beside the meaning of names."""
 
-from codeplane.languages.detect import UNKNOWN, language_of
 from codeplane.languages.facts import (
     NONE,
     STAR,
@@ -11,6 +10,7 @@ from codeplane.languages.facts import (
     FileFacts,
     ReferenceRole,
 )
+from codeplane.languages.file_names import UNKNOWN, language_of
 from codeplane.languages.go.extract import extract
 
 

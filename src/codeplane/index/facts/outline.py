@@ -20,7 +20,7 @@ from codeplane.languages.facts import (
     Import,
 )
 
-FORMAT: Final = 10
+FORMAT: Final = 11
 
 # The columns of definitions that are asked for by themselves.
 NAME: Final = Definition._fields.index("name")
