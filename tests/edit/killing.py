@@ -22,6 +22,7 @@ from codeplane.edit.records import Change, RecordStore
 
 CALLS = ("open", "write", "fsync", "rename", "link", "unlink", "mkdir", "rmdir", "symlink", "fchmod", "close")
 OLD = {f"d{number % 3}/f{number}.txt": f"old {number}\n".encode() * 50 for number in range(14)}
+OLD |= {"file-to-directory": b"a file\n", "directory-to-file/deep/in.txt": b"inside\n"}
 
 
 def new_editor(root: Path) -> Editor:
@@ -38,15 +39,19 @@ def make_tree(root: Path) -> None:
 
 
 def changes(editor: Editor) -> list[Change]:
-    """Return a batch of twenty: updates, deletions, files in new directories, a link."""
+    """Return a batch: updates, deletions, new directories, a link, a file and a directory that change places."""
     found = []
     for number, path in enumerate(OLD):
         before = editor.look(RepoPath(path))
         assert before is not None
-        after = None if number % 5 == 4 else FileImage(f"new {number}\n".encode() * 60, before.image.mode)
+        after = (
+            None if number % 5 == 4 or number >= 14 else FileImage(f"new {number}\n".encode() * 60, before.image.mode)
+        )
         found.append(Change(RepoPath(path), before.image, after))
     made = [RepoPath(f"made/deep{number}/g.txt") for number in range(5)]
     found += [Change(path, None, FileImage(b"created\n")) for path in made]
+    found.append(Change(RepoPath("file-to-directory/in.txt"), None, FileImage(b"inside\n")))
+    found.append(Change(RepoPath("directory-to-file"), None, FileImage(b"a file\n")))
     found.append(Change(RepoPath("d0/link"), None, FileImage(b"f0.txt", is_link=True)))
     return found
 

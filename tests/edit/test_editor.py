@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -146,7 +147,7 @@ def test_a_file_that_is_not_as_expected_stops_the_whole_batch(root: Path, state:
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 def test_what_somebody_writes_at_the_last_moment_is_not_lost(root: Path, at: int) -> None:
-    target = ["a", "b", "c", "n"][at - 1]
+    target = ["c", "a", "b", "n"][at - 1]  # Deletions come first.
 
     def write() -> None:
         (root / target).write_text("foreign\n")
@@ -176,6 +177,46 @@ def test_a_refusal_of_the_system_in_the_middle_takes_everything_back(root: Path,
         editor.apply("req_1", updates(editor, "a", "b", "c"))
     assert snapshot(root) == before
     assert list(editor.records.unfinished()) == []
+
+
+def test_a_full_disk_while_the_record_is_written_leaves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor = editor_of(root)
+    batch = updates(editor, "a")
+    before = snapshot(root)
+
+    def fail(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="no space"):
+        editor.apply("req_1", batch)
+    assert snapshot(root) == before
+    assert list((root / ".codeplane/undo").iterdir()) == []
+
+
+def test_a_directory_with_other_files_does_not_become_a_file(root: Path) -> None:
+    (root / "d").mkdir()
+    (root / "d/gone").write_text("x\n")
+    (root / "d/stays").write_text("y\n")
+    editor = editor_of(root)
+    gone = editor.look(RepoPath("d/gone"))
+    assert gone is not None
+    batch = [Change(RepoPath("d/gone"), gone.image, None), Change(RepoPath("d"), None, FileImage(b"file\n"))]
+    before = snapshot(root)
+    with pytest.raises(CodePlaneError, match="a directory with other files is there"):
+        editor.apply("req_1", batch)
+    assert snapshot(root) == before
+
+
+def test_a_file_with_a_decomposed_name_is_edited_in_place(root: Path) -> None:
+    composed = "n\u00e9/caf\u00e9.txt"
+    on_disk = root / unicodedata.normalize("NFD", composed)
+    on_disk.parent.mkdir()
+    on_disk.write_text("old\n")
+    editor = editor_of(root)
+    editor.apply("req_1", updates(editor, composed))
+    assert [path.name for path in on_disk.parent.iterdir()] == [on_disk.name]
+    assert on_disk.read_text() == f"new {composed}\n"
 
 
 def test_a_full_disk_while_staging_leaves_nothing(root: Path) -> None:

@@ -56,6 +56,53 @@ def text(door: Door, path: str) -> str:
     return (door.workspace.root / path).read_bytes().decode()
 
 
+def test_an_edit_of_a_file_that_is_not_utf8_is_answered_when_its_text_is_not_found(shop: Door) -> None:
+    (shop.workspace.root / "latin.txt").write_bytes("caf\u00e9 one\ncaf\u00e9 two\n".encode("latin-1"))
+    change = {"path": "latin.txt", "expected_content": "caf\u00e9 one\n", "new_content": "tea\n"}
+    answer = call(shop, "write_source", {"edits": [change]})
+    assert error_of(answer) == "CONTENT_NOT_FOUND"
+    assert "caf\\xe9 one" in answer.envelope_text().encode("utf-8").decode().replace("\\\\", "\\")
+    assert answer.text().encode("utf-8")
+
+
+def test_an_edit_does_not_mix_encodings(shop: Door) -> None:
+    place = shop.workspace.root / "latin.txt"
+    place.write_bytes("caf\u00e9\nplain\n".encode("latin-1"))
+    change = {"path": "latin.txt", "expected_content": "plain\n"}
+    found = refused(shop, {**change, "new_content": "na\u00efve\n"})
+    assert (found["code"], found["message"]) == (
+        "INVALID_ARGUMENTS",
+        "latin.txt is not UTF-8 and the new text is not ASCII: the file would mix encodings.",
+    )
+    edit(shop, {**change, "new_content": "simple\n"})
+    assert place.read_bytes() == "caf\u00e9\nsimple\n".encode("latin-1")
+
+
+def test_a_whole_file_is_converted_to_utf8_and_that_is_said(shop: Door) -> None:
+    place = shop.workspace.root / "latin.txt"
+    place.write_bytes("caf\u00e9\n".encode("latin-1"))
+    change = {"path": "latin.txt", "content": "th\u00e9\n", "expected_file_sha256": sha256_bytes(place.read_bytes())}
+    answer = call(shop, "write_source", {"edits": [change]})
+    assert result_of(answer)["applied"]
+    assert answer.meta.warnings == ("latin.txt was not UTF-8; it is now",)
+    assert place.read_bytes() == "th\u00e9\n".encode()
+
+
+def test_a_file_and_a_directory_change_places_in_one_call_and_undo_takes_it_back(shop: Door) -> None:
+    root = shop.workspace.root
+    write(root, {"one": "file\n", "two/deep/in.txt": "inside\n"})
+    found = edit(
+        shop,
+        {"path": "one", "action": "delete", "expected_file_sha256": sha256_bytes(b"file\n")},
+        {"path": "one/in.txt", "action": "create", "content": "inside\n"},
+        {"path": "two/deep/in.txt", "action": "delete", "expected_file_sha256": sha256_bytes(b"inside\n")},
+        {"path": "two", "action": "create", "content": "file\n"},
+    )
+    assert (text(shop, "one/in.txt"), text(shop, "two")) == ("inside\n", "file\n")
+    result_of(call(shop, "undo", {"operation": found["delta"]["mutation_id"]}))
+    assert (text(shop, "one"), text(shop, "two/deep/in.txt")) == ("file\n", "inside\n")
+
+
 def test_one_answer_says_everything(shop: Door) -> None:
     before = sha256_bytes((shop.workspace.root / "shop/store.py").read_bytes())
     change = {

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codeplane.core.error_registry import ErrorEntry, entry_for
+from codeplane.core.printable import encodable
 
 
 class CodePlaneError(Exception):
@@ -38,12 +39,20 @@ def _rebuild(kind: type[CodePlaneError], code: str, message: str, hint: str, det
 
 @dataclass(frozen=True, slots=True)
 class ErrorReport:
-    """An error as it is answered, logged and recorded."""
+    """An error as it is answered, logged and recorded.
+
+    Invariant: every text in it can be written as UTF-8.
+    """
 
     error: str
     message: str
     required_action: str = ""
     details: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Escape what no encoder takes: text of a file that is not UTF-8 holds its bytes as lone surrogates."""
+        for name in ("message", "required_action", "details"):
+            object.__setattr__(self, name, encodable(getattr(self, name)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the error object of the specs, with the aliases some clients look for."""

@@ -3,8 +3,11 @@
 import os
 import re
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]")
+LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")
 _CONTROL_IN_TEXT = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
 
 
@@ -17,6 +20,22 @@ def printable_name(name: str) -> str:
 def printable_text(text: str) -> str:
     """Return text for a terminal; only line ends and tabs are left of the control characters."""
     return _CONTROL_IN_TEXT.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def encodable(value: Any) -> Any:
+    """Return text, or a document with texts, in which half a surrogate pair shows as the byte it stands for."""
+    if isinstance(value, str):
+        return value if value.isascii() else LONE_SURROGATE.sub(_shown_surrogate, value)
+    if isinstance(value, Mapping):
+        return {encodable(key): encodable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [encodable(item) for item in value]
+    return value
+
+
+def _shown_surrogate(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
 
 
 def visible_text(text: str) -> str:

@@ -1,6 +1,7 @@
 """Directories of the tree, opened step by step so that no symlink put there meanwhile leads out of it."""
 
 import os
+import unicodedata
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -35,21 +36,23 @@ class Directories:
             FileNotFoundError: its directory is not there.
             OSError: something on the way is no directory, or a symlink by now.
         """
-        return Place(self.descriptor(path.parent), path.name)
+        above = self.descriptor(path.parent)
+        return Place(above, _spelled(above, path.name))
 
     def descriptor(self, path: RepoPath) -> int:
         """Return an open directory."""
         known = self._open.get(path)
         if known is None:
-            known = os.open(path.name, _OPEN, dir_fd=self.descriptor(path.parent))
+            above = self.descriptor(path.parent)
+            known = os.open(_spelled(above, path.name), _OPEN, dir_fd=above)
             self._open[path] = known
         return known
 
     def exists(self, path: RepoPath) -> bool:
-        """Tell whether a directory is there."""
+        """Tell whether a directory is there; a file of that name is none."""
         try:
             self.descriptor(path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
         return True
 
@@ -66,7 +69,8 @@ class Directories:
             descriptor = self._open.pop(path, None)
             if descriptor is not None:
                 os.close(descriptor)
-            os.rmdir(path.name, dir_fd=self.descriptor(path.parent))
+            above = self.descriptor(path.parent)
+            os.rmdir(_spelled(above, path.name), dir_fd=above)
 
     def close(self) -> None:
         """Close all of them."""
@@ -81,3 +85,15 @@ class Directories:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _spelled(directory: int, name: str) -> str:
+    """Return a name as the disk has it: a RepoPath is in NFC, a file may have been created with a decomposed name."""
+    if name.isascii():
+        return name
+    try:
+        os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        entries = sorted(os.listdir(directory))
+        return next((entry for entry in entries if unicodedata.normalize("NFC", entry) == name), name)
+    return name

@@ -93,7 +93,7 @@ class Editor:
         go_on = _always if undoes else self._go_on
         with self._locks.holding([one.path for one in changes], go_on), Directories(self._root) as directories:
             for change in changes:
-                self._check(directories, change)
+                self._check(directories, change, changes)
             missing = _missing_directories(directories, changes)
             record = Record(batch_id, self.worktree, tuple(changes), missing, undoes, git)
             self.records.write(record, State.STAGING)
@@ -182,7 +182,10 @@ class Editor:
             unseen.unlink(missing_ok=True)
 
     @staticmethod
-    def _check(directories: Directories, change: Change) -> None:
+    def _check(directories: Directories, change: Change, changes: Sequence[Change]) -> None:
+        if change.before is None and directories.exists(change.path) and vanishes_below(change.path, changes):
+            # The directory goes with its files; the file then takes its place.
+            return
         now = _image(directories, change.path)
         if change.before is None:
             if now is not None:
@@ -221,11 +224,13 @@ class _Batch:
         self.put: set[str] = set()
         self._directories = directories
         self._disk = disk
+        self._paths = frozenset(change.path for change in record.changes)
 
     def stage(self) -> None:
         """Write all new files beside the old ones."""
         for path in self.record.directories:
-            self._directories.make(path)
+            if self._replaced_above(path.joined("file")) is None:
+                self._directories.make(path)
         work = [
             (self._staged(number), change.after)
             for number, change in enumerate(self.record.changes)
@@ -245,31 +250,62 @@ class _Batch:
 
     def put_all(self) -> None:
         """Put every file in its place and make the names durable."""
-        for number, change in enumerate(self.record.changes):
-            self._go_on()
-            self._put(number, change.path, change.before, change.after)
-            self.put.add(change.path.text)
+        vanishing, appearing = self._in_order(is_after=True)
+        for number, change in vanishing:
+            self._put_one(number, change)
+        self._make_way(vanishing, appearing)
+        for number, change in appearing:
+            self._put_one(number, change)
         self._sync()
+
+    def _put_one(self, number: int, change: Change) -> None:
+        self._go_on()
+        self._put(number, change.path, change.before, change.after)
+        self.put.add(change.path.text)
+
+    def _in_order(self, *, is_after: bool) -> tuple[list[tuple[int, Change]], list[tuple[int, Change]]]:
+        """Return the changes that remove a file on the way to one side of the batch, and the others."""
+        numbered = list(enumerate(self.record.changes))
+        vanishing = [one for one in numbered if (one[1].after if is_after else one[1].before) is None]
+        return vanishing, [one for one in numbered if one not in vanishing]
+
+    def _make_way(self, vanishing: Sequence[tuple[int, Change]], appearing: Sequence[tuple[int, Change]]) -> None:
+        """Remove directories that give their name to a file, and make those that take the name of one."""
+        targets = {change.path for _, change in appearing}
+        emptied = {above for _, change in vanishing for above in _above(change.path) if _is_at_or_below(above, targets)}
+        for path in sorted(emptied, key=lambda one: -len(one.parts)):
+            self._directories.remove(path)
+        for _, change in appearing:
+            for above in reversed(_above(change.path)):
+                if self._replaced_above(change.path) is not None and not self._directories.exists(above):
+                    self._directories.make(above)
+
+    def _replaced_above(self, path: RepoPath) -> RepoPath | None:
+        """Return the topmost directory of a path that is a file before or after the batch, None when there is none."""
+        return next((above for above in reversed(_above(path)) if above in self._paths), None)
 
     def bring_to(self, *, is_after: bool) -> tuple[str, ...]:
         """Bring every file to one side of the batch; return those that are on neither, which are left alone."""
-        conflicts = []
-        for number, change in enumerate(self.record.changes):
-            wanted, other = (change.after, change.before) if is_after else (change.before, change.after)
-            try:
-                is_well = not self._gave_back(number, change) and self._bring(number, change.path, other, wanted)
-            except CodePlaneError as error:
-                # Somebody writes at this very moment, or has put something in its place that is no file.
-                if error.code not in {"STALE_FILE", "NOT_A_FILE"}:
-                    raise
-                is_well = False
-            except FileNotFoundError:
-                # The directory is gone with everything in it.
-                is_well = wanted is None
-            if not is_well:
-                conflicts.append(change.path.text)
+        vanishing, appearing = self._in_order(is_after=is_after)
+        conflicts = [change.path.text for number, change in vanishing if not self._brought(number, change, is_after)]
+        self._make_way(vanishing, appearing)
+        conflicts += [change.path.text for number, change in appearing if not self._brought(number, change, is_after)]
         self._sync()
         return tuple(conflicts)
+
+    def _brought(self, number: int, change: Change, is_after: bool) -> bool:  # noqa: FBT001 - the direction of travel
+        wanted, other = (change.after, change.before) if is_after else (change.before, change.after)
+        try:
+            return not self._gave_back(number, change) and self._bring(number, change.path, other, wanted)
+        except CodePlaneError as error:
+            # Somebody writes at this very moment, or has put something in its place that is no file.
+            if error.code not in {"STALE_FILE", "NOT_A_FILE"}:
+                raise
+            # A directory in the place of a file that is to vanish: the file has vanished.
+            return wanted is None and self._directories.exists(change.path)
+        except (FileNotFoundError, NotADirectoryError):
+            # The directory is gone with everything in it.
+            return wanted is None
 
     def _gave_back(self, number: int, change: Change) -> bool:
         """Put back what somebody else wrote and an exchange took out of its place, the moment before it was noticed."""
@@ -327,7 +363,8 @@ class _Batch:
             try:
                 self._disk.create(staged, place)
             except FileExistsError as error:
-                raise stale(path, "it exists by now") from error
+                what = "a directory with other files is there" if self._directories.exists(path) else "it exists by now"
+                raise stale(path, what) from error
             return
         if new is None:
             try:
@@ -359,13 +396,33 @@ class _Batch:
             raise stale(path, "it was changed meanwhile")
 
     def _staged(self, number: int) -> Place:
-        change = self.record.changes[number]
-        return Place(self._directories.descriptor(change.path.parent), self.record.staged_name(number))
+        path = self.record.changes[number].path
+        beside = self._replaced_above(path) or path
+        return Place(self._directories.descriptor(beside.parent), self.record.staged_name(number))
 
     def _sync(self) -> None:
         for above in {one.path.parent for one in self.record.changes}:
             if self._directories.exists(above):
                 self._disk.sync(self._directories.descriptor(above))
+
+
+def vanishes_below(path: RepoPath, changes: Sequence[Change]) -> bool:
+    """Tell whether a batch deletes files below a path, so that a file can take the directory's place."""
+    return any(one.after is None and one.path != path and one.path.is_inside(path) for one in changes)
+
+
+def _above(path: RepoPath) -> list[RepoPath]:
+    """Return the directories of a path below the root, the nearest first."""
+    found: list[RepoPath] = []
+    above = path.parent
+    while above != RepoPath.ROOT:
+        found.append(above)
+        above = above.parent
+    return found
+
+
+def _is_at_or_below(path: RepoPath, targets: set[RepoPath]) -> bool:
+    return path in targets or any(above in targets for above in _above(path))
 
 
 def _always() -> None:

@@ -7,7 +7,7 @@ changes: where it stands elsewhere than at the given lines, but only once, it is
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import add
 from typing import Any, Final
@@ -15,6 +15,7 @@ from typing import Any, Final
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.line_matching import counted_changes
 from codeplane.core.paths import RepoPath
+from codeplane.core.printable import LONE_SURROGATE
 from codeplane.edit.texts import SourceFile, endings_for, read_text
 
 _MAX_CANDIDATES: Final = 5
@@ -61,13 +62,17 @@ class AppliedSpan:
 
 @dataclass(frozen=True, slots=True)
 class PlannedText:
-    """The new bytes of a file, what was done, and how many lines came and went."""
+    """The new bytes of a file, what was done, and how many lines came and went.
+
+    `is_converted` tells that a file that was not UTF-8 is now.
+    """
 
     data: bytes
     spans: tuple[AppliedSpan, ...]
     insertions: int
     deletions: int
     line_ending: str
+    is_converted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,21 @@ def plan_update(path: RepoPath, data: bytes, edits: Sequence[SpanEdit]) -> Plann
                 f" {lines[1][0]}-{lines[1][1]}.",
                 details={"path": path.text, "lines": lines},
             )
-    return _put_together(file, regions)
+    planned = _put_together(file, regions)
+    if any(not one.replacement.isascii() for one in regions) and _holds_other_bytes(planned.data):
+        raise CodePlaneError(
+            "INVALID_ARGUMENTS",
+            f"{path} is not UTF-8 and the new text is not ASCII: the file would mix encodings.",
+            hint="Send the whole file to convert it to UTF-8, or keep the new text in ASCII.",
+            details={"path": path.text},
+        )
+    return planned
+
+
+def _holds_other_bytes(data: bytes) -> bool:
+    """Tell whether a file is read as UTF-8 although some of its bytes are not."""
+    file = read_text(data)
+    return file.encoding == "utf-8" and LONE_SURROGATE.search(file.text) is not None
 
 
 def plan_whole(data: bytes | None, content: str) -> PlannedText:
@@ -120,7 +139,8 @@ def plan_whole(data: bytes | None, content: str) -> PlannedText:
         n_lines = _n_lines(text)
         span = AppliedSpan(Position(1, 0), Position(1, 0), (1, n_lines), content)
         return PlannedText(content.encode("utf-8", "surrogateescape"), (span,), n_lines, 0, "LF")
-    return _put_together(file, [_Region(0, len(file.text), text, is_lines=False)])
+    planned = _put_together(file, [_Region(0, len(file.text), text, is_lines=False)])
+    return replace(planned, is_converted=_holds_other_bytes(data))
 
 
 def _region(path: RepoPath, file: SourceFile, edit: SpanEdit) -> _Region:

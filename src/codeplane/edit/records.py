@@ -76,12 +76,17 @@ class RecordStore:
         """Keep a new record, durable when this returns."""
         self.directory.mkdir(parents=True, exist_ok=True)
         unseen = self.directory / f"{record.batch_id}.new"
+        data = encode(record)
         descriptor = os.open(unseen, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(encode(record))
-            file.flush()
-            os.fsync(descriptor)
-        unseen.rename(self._path(record.batch_id, state))
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(descriptor)
+            unseen.rename(self._path(record.batch_id, state))
+        except OSError:
+            unseen.unlink(missing_ok=True)
+            raise
         self._sync()
 
     def move(self, batch_id: str, old: State, new: State) -> None:

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
-from codeplane.edit.images import FileImage
+from codeplane.edit.images import FileImage, FoundFile
 from codeplane.edit.planning import AppliedSpan, PlannedText, SpanEdit, plan_update, plan_whole
 from codeplane.edit.records import Change
 from codeplane.edit.texts import read_text
@@ -263,6 +263,7 @@ def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceRes
         if one.touched.facts is not None and one.change.after is not None:
             workspace.index.offer(dialect_of(one.where.real.text), one.change.after.data, one.touched.facts)
     _tell_other_changes(context, plans)
+    context.warnings.extend(f"{one.where.asked} was not UTF-8; it is now" for one in plans if one.text.is_converted)
     _advise_patches(context, plans)
     if workspace.gate.rules().is_enforced:
         context.noted["mutation_class"] = _class_of(plans)
@@ -363,7 +364,7 @@ def _planned(
 ) -> _FilePlan:
     where, edits = item
     workspace, action = context.workspace, edits[0].action
-    found = workspace.editor.look(where.real)
+    found = _look(workspace, request, where)
     before = found.image if found is not None else None
     if found is not None and found.n_links > 1 and not request.break_hardlink:
         message = f"{where.asked} has {found.n_links} names; the others would keep the old content."
@@ -388,6 +389,17 @@ def _planned(
         raise _with_writer(context, where, before, error) from error
     after = replace(before, data=text.data)
     return _FilePlan(where, action, Change(where.real, before, after), text)
+
+
+def _look(workspace: Workspace, request: WriteSourceRequest, where: WritablePath) -> FoundFile | None:
+    """Return the file that is there; a directory whose files the same call deletes counts as nothing."""
+    try:
+        return workspace.editor.look(where.real)
+    except CodePlaneError as error:
+        deleted = [RepoPath.parse(edit.path) for edit in request.edits if edit.action == "delete"]
+        if error.code != "NOT_A_FILE" or not any(path.is_inside(where.real) and path != where.real for path in deleted):
+            raise
+        return None
 
 
 def _created(context: CallContext, where: WritablePath, edit: SourceEdit, before: FileImage | None) -> _FilePlan:
