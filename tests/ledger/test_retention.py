@@ -10,7 +10,7 @@ import pytest
 from codeplane.core.clock import ManualClock
 from codeplane.ledger.chain import EventChain, LedgerRow, NewEvent, RowFilter
 from codeplane.ledger.checkpoint import read_checkpoint
-from codeplane.ledger.retention import RetentionRule, Retirement, retire_rows
+from codeplane.ledger.retention import RetentionSettings, Retirement, retire_rows
 from codeplane.ledger.seals import AnchorState
 from support.ledgers import LedgerPlace, event, fill, opened, verified
 
@@ -29,11 +29,11 @@ def _nothing(_row: LedgerRow) -> bool:
 def _retire(
     place: LedgerPlace,
     clock: ManualClock,
-    rule: RetentionRule | None = None,
+    rule: RetentionSettings | None = None,
     must_keep: Callable[[LedgerRow], bool] = _nothing,
 ) -> Retirement | None:
     with opened(place, clock) as chain:
-        return retire_rows(chain, rule or RetentionRule(tasks=0), clock, must_keep)
+        return retire_rows(chain, rule or RetentionSettings(tasks=0), clock, must_keep)
 
 
 def _numbers(place: LedgerPlace) -> list[int]:
@@ -60,20 +60,20 @@ def test_rows_of_more_than_fourteen_days_go_and_the_chain_still_holds(place: Led
 
 def test_the_newest_tasks_keep_rows_that_are_older_than_the_days(place: LedgerPlace, clock: ManualClock) -> None:
     _daily(place, clock, 40, "task")
-    assert _retire(place, clock, RetentionRule(tasks=30)) == Retirement(10, 10, 0)
-    assert _retire(place, clock, RetentionRule(tasks=30)) is None
+    assert _retire(place, clock, RetentionSettings(tasks=30)) == Retirement(10, 10, 0)
+    assert _retire(place, clock, RetentionSettings(tasks=30)) is None
 
 
 def test_fewer_tasks_than_are_kept_keep_everything_from_the_first_on(place: LedgerPlace, clock: ManualClock) -> None:
     _daily(place, clock, 3)
     _daily(place, clock, 30, "task")
-    assert _retire(place, clock, RetentionRule()) == Retirement(3, 3, 0)
+    assert _retire(place, clock, RetentionSettings()) == Retirement(3, 3, 0)
 
 
 def test_young_rows_stay_however_many_tasks_there_are(place: LedgerPlace, clock: ManualClock) -> None:
     with opened(place, clock) as chain:
         chain.append(*(event(number, task_id=f"task-{number}") for number in range(30)))
-    assert _retire(place, clock, RetentionRule(tasks=5)) is None
+    assert _retire(place, clock, RetentionSettings(tasks=5)) is None
 
 
 def test_the_newest_row_stays_whatever_its_age(place: LedgerPlace, clock: ManualClock) -> None:
@@ -89,7 +89,9 @@ def test_the_newest_row_stays_whatever_its_age(place: LedgerPlace, clock: Manual
 def test_what_must_be_kept_is_kept_with_its_number_until_it_need_not_be(place: LedgerPlace, clock: ManualClock) -> None:
     fill(place, 8, clock)
     clock.advance(100 * DAY)
-    assert _retire(place, clock, RetentionRule(tasks=0, batch=6), lambda row: row.seq in {2, 5}) == Retirement(6, 4, 2)
+    assert _retire(place, clock, RetentionSettings(tasks=0, batch=6), lambda row: row.seq in {2, 5}) == Retirement(
+        6, 4, 2
+    )
     assert _numbers(place) == [2, 5, 7, 8, 9]
     assert verified(place).first_bad_seq is None
     clock.advance(100 * DAY)
@@ -141,7 +143,7 @@ def test_a_clock_that_ran_backwards_retires_no_young_row(place: LedgerPlace, clo
 def test_one_round_is_bounded_and_rounds_add_up(place: LedgerPlace, clock: ManualClock) -> None:
     fill(place, 25, clock)
     clock.advance(100 * DAY)
-    rounds = [_retire(place, clock, RetentionRule(tasks=0, batch=10)) for _ in range(4)]
+    rounds = [_retire(place, clock, RetentionSettings(tasks=0, batch=10)) for _ in range(4)]
     assert [one.retired_to if one else None for one in rounds] == [10, 20, 25, None]
     found = verified(place)
     assert (found.first_bad_seq, found.retired.rows if found.retired else None) == (None, 25)
@@ -154,7 +156,7 @@ def test_the_digest_is_over_all_retired_rows_in_order(place: LedgerPlace, clock:
     def digest_after(batches: tuple[int, ...]) -> str:
         before = place.files()
         for batch in batches:
-            _retire(place, clock, RetentionRule(tasks=0, batch=batch))
+            _retire(place, clock, RetentionSettings(tasks=0, batch=batch))
         with closing(sqlite3.connect(place.ledger)) as connection:
             stored = read_checkpoint(connection)
         place.restore(before)

@@ -12,7 +12,7 @@ import pytest
 
 from codeplane.core.clock import ManualClock
 from codeplane.ledger.chain import NewEvent
-from codeplane.ledger.retention import RetentionRule, retire_rows
+from codeplane.ledger.retention import RetentionSettings, retire_rows
 from codeplane.ledger.row_hash import GENESIS, HASHED_COLUMNS, hashed_bytes, row_hash
 from codeplane.ledger.seals import AnchorState, parse_head, row_sealer, seal_key
 from codeplane.ledger.verification import chain_end
@@ -46,7 +46,7 @@ def _retire(place: LedgerPlace) -> None:
     later = ManualClock()
     later.advance(100 * 24 * 3600)
     with opened(place, later) as chain:
-        done = retire_rows(chain, RetentionRule(tasks=0, batch=N_RETIRED), later, lambda row: row.seq == KEPT)
+        done = retire_rows(chain, RetentionSettings(tasks=0, batch=N_RETIRED), later, lambda row: row.seq == KEPT)
         assert done is not None
         assert (done.retired_to, done.rows, done.kept) == (N_RETIRED, N_RETIRED - 1, 1)
 
@@ -593,7 +593,7 @@ def _retired_and_gone_on(place: LedgerPlace, n_rows: int) -> None:
     later.advance(100 * 24 * 3600)
     with opened(place, later) as chain:
         for _ in range(4):
-            retire_rows(chain, RetentionRule(tasks=0, batch=2), later, lambda row: row.seq % 5 == 0)
+            retire_rows(chain, RetentionSettings(tasks=0, batch=2), later, lambda row: row.seq % 5 == 0)
             chain.append(event(90))
 
 

@@ -103,6 +103,27 @@ def test_a_file_and_a_directory_change_places_in_one_call_and_undo_takes_it_back
     assert (text(shop, "one"), text(shop, "two/deep/in.txt")) == ("file\n", "inside\n")
 
 
+def test_the_repository_fingerprint_covers_the_content_of_files(shop: Door) -> None:
+    def written(content: str) -> str:
+        change = {"path": "shop/__init__.py", "new_content": content}
+        sha256 = sha256_bytes((shop.workspace.root / "shop/__init__.py").read_bytes())
+        fingerprint: str = edit(shop, {**change, "expected_file_sha256": sha256})["delta"]["repo_fingerprint"]
+        return fingerprint
+
+    first, second, again = written("A = 1\n"), written("A = 2\n"), written("A = 1\n")
+    assert first != second
+    assert first == again
+
+
+def test_a_failed_call_is_recorded_with_the_class_of_its_failure(shop: Door) -> None:
+    call(shop, "write_source", {"edits": [{"path": "none", "new_content": "x", "expected_content": "y"}]})
+    call(shop, "no_such_operation", {})
+    shop.workspace.chain.flush()
+    with shop.workspace.chain.database.read() as connection:
+        found = connection.execute("SELECT failure_class FROM operations WHERE NOT success").fetchall()
+    assert [row[0] for row in found] == ["Repository and files", "Requests and configuration"]
+
+
 def test_one_answer_says_everything(shop: Door) -> None:
     before = sha256_bytes((shop.workspace.root / "shop/store.py").read_bytes())
     change = {

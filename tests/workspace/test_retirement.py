@@ -22,3 +22,14 @@ def test_rows_that_are_too_old_go_unless_somebody_rests_on_them(repo: Path) -> N
         assert kinds == ["finished", "approved"]
         assert workspace.chain.verify().first_bad_seq is None
         assert workspace.retire_rows() == 0
+
+
+def test_how_long_rows_stay_can_be_configured(repo: Path) -> None:
+    clock = ManualClock()
+    with open_test_workspace(repo, clock=clock, overrides=("retention.days=30", "retention.tasks=0")) as workspace:
+        workspace.chain.append(NewEvent("finished", "s", {}))
+        clock.advance(20 * DAY_MS / 1000)
+        assert workspace.retire_rows() == 0
+        clock.advance(20 * DAY_MS / 1000)
+        workspace.chain.append(NewEvent("finished", "s", {"young": True}))
+        assert workspace.retire_rows() >= 1

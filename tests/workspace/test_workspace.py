@@ -133,11 +133,13 @@ def test_an_ignore_file_is_written_once_and_never_over_a_persons(repo: Path) -> 
     assert (repo / ".cplignore").read_text(encoding="utf-8") == "mine\n"
 
 
-def test_a_commit_and_a_staged_file_change_the_fingerprint(workspace: Workspace) -> None:
+def test_a_new_file_and_a_commit_change_the_fingerprint(workspace: Workspace) -> None:
+    workspace.refresh_index()
     prints = [workspace.fingerprint()]
     (workspace.root / "new.py").write_text("new\n", encoding="utf-8")
-    git(workspace.root, "add", "new.py")
+    workspace.refresh_index()
     prints.append(workspace.fingerprint())
+    git(workspace.root, "add", "new.py")
     git(workspace.root, "commit", "--quiet", "-m", "second")
     prints.append(workspace.fingerprint())
     assert len(set(prints)) == 3

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.hashing import sha256_bytes
 from codeplane.index.discovery import LeftOut, count_left_out
 from codeplane.index.facts.queries import MAX_LIMIT
 from codeplane.index.facts.reader import FactCache, FactReader, reading
@@ -93,6 +94,7 @@ class RepositoryIndex:
         self.refresh_seconds = 0.0
         self._facts = FactCache()
         self._names = (-1, b"")
+        self._content = (-1, "")
 
     @contextmanager
     def listening(self, listener: "Progress") -> Iterator[None]:
@@ -206,6 +208,24 @@ class RepositoryIndex:
             ).fetchone()
             self._names = (reader.epoch, (row[0] or "").encode("utf-8", "surrogatepass"))
         return self._names[1]
+
+    def content_digest(self) -> str | None:
+        """Return a digest over the paths and contents of all files of the published epoch; None before there is one.
+
+        A file without text (binary, too large) counts by its size and time.
+        """
+        epoch = self.store.epoch()
+        if not epoch:
+            return None
+        if self._content[0] != epoch:
+            with self.store.database.read() as connection:
+                rows = connection.execute(
+                    "SELECT path, coalesce(sha256, size || ' ' || mtime_ns) FROM files LEFT JOIN texts USING (text_id)"
+                    " ORDER BY path"
+                )
+                found = sha256_bytes("\0".join("\0".join(row) for row in rows).encode("utf-8", "surrogatepass"))
+            self._content = (epoch, found)
+        return self._content[1]
 
     def counts(self) -> IndexCounts:
         """Return how much the published epoch holds."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from codeplane.core.clock import Clock, iso_from_ms
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.settings import setting
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, row_of_record
 from codeplane.ledger.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from codeplane.ledger.row_hash import GENESIS
@@ -18,12 +19,14 @@ _DAY_MS = 24 * 60 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True)
-class RetentionRule:
+class RetentionSettings:
     """How long rows stay: so many days or so many tasks, whichever keeps more; `batch` bounds one transaction."""
 
-    days: int = 14
-    tasks: int = 500
-    batch: int = 20_000
+    days: int = setting(14, doc="Days for which the ledger keeps its rows.", minimum=1, maximum=36_500)
+    tasks: int = setting(
+        500, doc="Newest tasks whose rows the ledger keeps, however old they are.", minimum=0, maximum=1_000_000
+    )
+    batch: int = setting(20_000, doc="Rows that one transaction retires.", minimum=100, maximum=1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Retirement:
 
 
 def retire_rows(
-    chain: EventChain, rule: RetentionRule, clock: Clock, must_keep: Callable[[LedgerRow], bool]
+    chain: EventChain, rule: RetentionSettings, clock: Clock, must_keep: Callable[[LedgerRow], bool]
 ) -> Retirement | None:
     """Retire one batch of rows that are older than the rule; None when there is none, or when no key can seal it.
 
@@ -67,13 +70,13 @@ def retire_rows(
 @dataclass(frozen=True, slots=True)
 class _Round:
     repo_id: str
-    rule: RetentionRule
+    rule: RetentionSettings
     before_ms: int
     now_ms: int
     must_keep: Callable[[LedgerRow], bool]
 
 
-def _last_old_row(chain: EventChain, rule: RetentionRule, before_ms: int) -> int:
+def _last_old_row(chain: EventChain, rule: RetentionSettings, before_ms: int) -> int:
     with chain.database.read() as connection:
         return _limit(connection, rule, before_ms, _retired_to(connection))
 
@@ -83,7 +86,7 @@ def _retired_to(connection: sqlite3.Connection) -> int:
     return stored.checkpoint.retired_to if stored is not None and stored.checkpoint is not None else 0
 
 
-def _limit(connection: sqlite3.Connection, rule: RetentionRule, before_ms: int, retired_to: int) -> int:
+def _limit(connection: sqlite3.Connection, rule: RetentionSettings, before_ms: int, retired_to: int) -> int:
     """Return the last row of the beginning that may go: all of it old, none of it of the newest tasks; 0 for none."""
     # A clock that ran backwards leaves old times behind young ones: the first young row is where it ends.
     query = "SELECT MIN(seq) FROM events WHERE ts_ms >= ? AND seq > ?"

@@ -91,4 +91,4 @@ def evidence_of(
 
 def repository_state(workspace: Workspace, files: Mapping[str, str | None]) -> str:
     """Return a digest of the repository's version and of the files that a call touches."""
-    return digest({"repository": workspace.fingerprint(), "files": dict(files)})
+    return digest({"repository": workspace.version_digest(), "files": dict(files)})

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from codeplane.core.canonical_json import canonical_bytes
+from codeplane.core.error_registry import entry_for
 from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.hashing import sha256_bytes
 from codeplane.core.logs import correlated, fields, get_logger
@@ -184,7 +185,7 @@ def reject(workspace: Workspace, name: str, caller: Caller, report: ErrorReport,
     session: Session | None = None
     try:
         session = workspace.sessions.find(caller).session
-        body = {"error": report.error, "message": redact(report.message[:500]), "surface": caller.surface}
+        body = {**_recorded_error(report), "failure_class": entry_for(report.error).family, "surface": caller.surface}
         workspace.chain.append_later(
             NewEvent("failed", session.label, body, call_id, redact(name[:80]), None, workspace.repository.worktree_id)
         )
@@ -494,7 +495,7 @@ def _ending(call: _Call) -> dict[str, Any]:
     if not call.is_begun:
         body |= _decided(call)
     if call.error is not None:
-        body |= {"error": call.error.error, "message": redact(call.error.message[:500])}
+        body = {"failure_class": entry_for(call.error.error).family} | body | _recorded_error(call.error)
     context = call.context
     found = {
         "quality": call.quality,
@@ -506,6 +507,11 @@ def _ending(call: _Call) -> dict[str, Any]:
     if call.index_epoch is not None:
         body["index_epoch"] = call.index_epoch
     return body | (context.noted if context is not None else {})
+
+
+def _recorded_error(report: ErrorReport) -> dict[str, str]:
+    """Return what a row says of an error."""
+    return {"error": report.error, "message": redact(report.message[:500])}
 
 
 def _finish_in_task(workspace: Workspace, call: _Call, event: NewEvent) -> None:

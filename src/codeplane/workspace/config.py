@@ -8,6 +8,7 @@ from codeplane.core.logs import LoggingSettings
 from codeplane.core.setting_sources import EnvironmentSource, FileSource, OverrideSource
 from codeplane.core.settings import Loaded, load_settings, setting
 from codeplane.core.tracing import TelemetrySettings
+from codeplane.ledger.retention import RetentionSettings
 from codeplane.ledger.sessions import SessionSettings
 from codeplane.ledger.tasks import TaskSettings
 from codeplane.workspace.places import Places
@@ -78,6 +79,7 @@ class Settings:
     reads: ReadSettings = setting(ReadSettings(), doc="Reading files.")
     edits: EditSettings = setting(EditSettings(), doc="Changing files.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
+    retention: RetentionSettings = setting(RetentionSettings(), doc="How long the ledger keeps its rows.")
     telemetry: TelemetrySettings = setting(TelemetrySettings(), doc="Traces for OpenTelemetry.")
 
 

@@ -198,10 +198,10 @@ class Workspace:
             CodePlaneError: CHAIN_BROKEN when a row that would go does not hold.
         """
         # 5 ms that a server spends when it has started.
-        from codeplane.ledger.retention import RetentionRule, retire_rows  # noqa: PLC0415
+        from codeplane.ledger.retention import retire_rows  # noqa: PLC0415
 
         n_rows = 0
-        while (done := retire_rows(self.chain, RetentionRule(), self.clock, self._must_keep)) is not None:
+        while (done := retire_rows(self.chain, self.settings.retention, self.clock, self._must_keep)) is not None:
             n_rows += done.rows
         return n_rows
 
@@ -211,6 +211,11 @@ class Workspace:
     def head(self) -> Head:
         """Return where HEAD points."""
         return read_head(self.repository)
+
+    def head_summary(self) -> dict[str, str | None]:
+        """Return commit and branch, for status."""
+        head = self.head()
+        return {"commit": head.commit, "branch": head.branch}
 
     def tracked(self) -> TrackedPaths:
         """Return what git tracks."""
@@ -233,7 +238,12 @@ class Workspace:
         return RepoSnapshot(self.repo_version().head, self.index_epoch())
 
     def fingerprint(self) -> str:
-        """Return a digest of the repository's state: HEAD, the git index and the submodules."""
+        """Return a digest of the full file state: HEAD, and path and content of every indexed file."""
+        contents = self.index.content_digest() if self.has_index else None
+        return digest({"head": self.repo_version().head, "files": contents})
+
+    def version_digest(self) -> str:
+        """Return a digest of what git says of the repository: HEAD, the git index and the submodules."""
         version = self.repo_version()
         submodules = [[one.path, one.head, [str(part) for part in one.index or ()]] for one in version.submodules]
         index = [str(part) for part in version.index or ()]

@@ -86,6 +86,7 @@ def _from_ledger(places: Places, overrides: tuple[str, ...]) -> dict[str, Any]:
         return {
             "repo_id": workspace.repo_id,
             "repo_fingerprint": workspace.fingerprint(),
+            **workspace.head_summary(),
             "worktree": workspace.repository.worktree_id,
             "ledger_rows": workspace.chain.last_seq(),
             "open_calls": len(workspace.chain.open_calls()),
@@ -97,6 +98,13 @@ def _from_ledger(places: Places, overrides: tuple[str, ...]) -> dict[str, Any]:
             "last_error": None,
             "sessions": [],
         }
+
+
+def _commit_line(document: dict[str, Any]) -> str:
+    if "commit" not in document:
+        return "unknown until set up"
+    commit = (document["commit"] or "none yet")[:12]
+    return f"{commit} on {document['branch'] or 'no branch'}"
 
 
 def _index_line(index: dict[str, Any]) -> str:
@@ -156,6 +164,7 @@ def _print_status(document: dict[str, Any], places: Places, *, verbose: bool) ->
     print_facts(
         [
             ("repository", document["repo_root"]),
+            ("commit", _commit_line(document)),
             ("set up", "yes" if document["initialised"] else "no (`cpl init`)"),
             ("server", running),
             ("governance", _governance_line(document.get("governance", {}))),

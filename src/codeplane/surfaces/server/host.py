@@ -302,6 +302,7 @@ class ServerHost:
             "repo_root": str(workspace.root),
             "repo_id": workspace.repo_id,
             "repo_fingerprint": workspace.fingerprint(),
+            **workspace.head_summary(),
             "worktree": workspace.repository.worktree_id,
             "pid": self.facts.pid,
             "port": self.facts.port,
