@@ -54,11 +54,18 @@ def test_root_help_lists_every_command(sandbox: Sandbox, tmp_path: Path) -> None
         (("clear", "--all", "--yes"), 0),
         (("call", "describe"), 0),
         (("completion", "bash"), 0),
-        (("call", "nope"), 1),
-        (("call", "read_source", "targets=missing.txt"), 1),
-        (("call", "read_source", "targets=.env"), 1),
-        (("call", "read_source"), 1),
-        (("call", "describe", "--session", "sess_unknown"), 1),
+        (("version",), 0),
+        (("down",), 1),
+        (("uninstall", "--dry-run"), 0),
+        (("uninstall",), 2),
+        (("search", "def"), 0),
+        (("search", "no such text at all"), 1),
+        (("search", "(", "--regex"), 2),
+        (("call", "nope"), 2),
+        (("call", "read_source", "targets=missing.txt"), 2),
+        (("call", "read_source", "targets=.env"), 2),
+        (("call", "read_source"), 2),
+        (("call", "describe", "--session", "sess_unknown"), 2),
         ((), 2),
         (("nonsense",), 2),
         (("--nonsense",), 2),
@@ -440,7 +447,7 @@ def test_call_resumes_a_session_of_the_server(shared_server: UpServer) -> None:
 def test_call_with_half_a_surrogate_pair_is_answered(sandbox: Sandbox, sample_repo: Path) -> None:
     done = run_cpl(sandbox, sample_repo, "call", "describe", '{"action": "tool", "name": "\\ud800"}', "--json")
 
-    assert (done.returncode, "error" in json.loads(done.stdout), "Traceback" in done.stderr) == (1, True, False)
+    assert (done.returncode, "error" in json.loads(done.stdout), "Traceback" in done.stderr) == (2, True, False)
 
 
 def test_call_is_recorded_in_the_ledger(sandbox: Sandbox, sample_repo: Path) -> None:

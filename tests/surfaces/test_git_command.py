@@ -63,7 +63,7 @@ def test_words_without_an_option_mean_what_a_person_expects(tree: Path, capsys: 
     assert (tree / "c.txt").exists()
     out(capsys, "branch", "create", "third")
     out(capsys, "branch", "delete", "third")
-    out(capsys, "merge", "cherry-pick", "--refs", "nowhere", code=1)
+    out(capsys, "merge", "cherry-pick", "--refs", "nowhere", code=2)
     assert "c.txt" in out(capsys, "history", "c.txt", "--json")
     assert json.loads(out(capsys, "log", "--limit", "2", "--json"))["result"]["commits"][0]["parents"]
 
@@ -71,13 +71,13 @@ def test_words_without_an_option_mean_what_a_person_expects(tree: Path, capsys: 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["checkout", "nowhere"], 1, "GIT_REF_UNKNOWN"),
+        (["checkout", "nowhere"], 2, "GIT_REF_UNKNOWN"),
         (["checkout", "a", "b"], 2, "one too many"),
-        (["branch", "delete"], 1, "INVALID_ARGUMENTS"),
+        (["branch", "delete"], 2, "INVALID_ARGUMENTS"),
         (["nothing"], 2, "No such command"),
         (["log", "--limit", "many"], 2, "not a valid integer"),
         (["rebase", "start", "--steps", "{"], 2, "not JSON"),
-        (["log", "--limit", "0"], 1, "INVALID_ARGUMENTS"),
+        (["log", "--limit", "0"], 2, "INVALID_ARGUMENTS"),
     ],
 )
 def test_mistakes_are_answered_with_what_to_do(

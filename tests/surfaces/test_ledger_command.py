@@ -108,7 +108,7 @@ def test_a_repository_that_is_not_set_up_is_told_and_stays_so(
 def test_verify_of_a_sound_ledger_ends_with_0(sandbox: Sandbox, recorded_repo: Path) -> None:
     done = run_cpl(sandbox, recorded_repo, "ledger", "verify")
     found = _json(sandbox, recorded_repo, "verify")
-    assert (done.returncode, done.stdout.startswith("Sound: 4 rows hold")) == (0, True)
+    assert (done.returncode, done.stdout.startswith("Sound: 4 rows verified")) == (0, True)
     assert (found["verdict"], found["rows"], found["sealed_from"], found["sealed_to"]) == ("sound", 4, 1, 4)
 
 

@@ -22,6 +22,11 @@ def printable_text(text: str) -> str:
     return _CONTROL_IN_TEXT.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: `1 file`, `2 files`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
 def encodable(value: Any) -> Any:
     """Return text, or a document with texts, in which half a surrogate pair shows as the byte it stands for."""
     if isinstance(value, str):

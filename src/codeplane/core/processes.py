@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -215,6 +215,17 @@ class _Exchange:
     def _finish(self, pipe: IO[bytes]) -> None:
         self._selector.unregister(pipe.fileno())
         pipe.close()
+
+
+def start_detached(argv: Sequence[str], cwd: Path, log: Path) -> int:
+    """Start a program that goes on when this one ends; what it prints is appended to a file. Return its process id."""
+    _refuse_one_string(argv)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            list(argv), cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+    return process.pid
 
 
 def _start(request: ProcessRequest) -> subprocess.Popen[bytes]:

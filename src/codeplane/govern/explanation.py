@@ -12,6 +12,8 @@ from codeplane.govern.rulebook import RuleTexts, read_rules
 from codeplane.govern.verdicts import judge
 from codeplane.ledger.chain import EventChain, LedgerRow, RowFilter
 
+_MAX_DIGITS = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -50,7 +52,7 @@ def explain(chain: EventChain, call_id: str) -> Explanation:
     Raises:
         CodePlaneError: NOT_FOUND when there is no such call, or none that was decided over.
     """
-    rows = chain.rows(RowFilter(call_id=call_id, limit=20))
+    rows = chain.rows(RowFilter(call_id=_call_of(chain, call_id), limit=20))
     if not rows:
         raise CodePlaneError(
             "NOT_FOUND", f"The ledger has no call {call_id[:80]}.", hint="`cpl ledger log` lists calls."
@@ -64,7 +66,7 @@ def explain(chain: EventChain, call_id: str) -> Explanation:
     call = GovernedCall.from_dict(decision["call"])
     replayed = judge(POLICIES, call, read_rules(texts)).as_dict()
     return Explanation(
-        call_id,
+        decided.call_id or call_id,
         decided.operation or "",
         rows[0].kind,
         decision["rules"],
@@ -72,6 +74,17 @@ def explain(chain: EventChain, call_id: str) -> Explanation:
         decision["judgement"],
         replayed,
     )
+
+
+def _call_of(chain: EventChain, call_or_row: str) -> str:
+    """Return the call of a row number; anything else is a call already."""
+    if not (call_or_row.isascii() and call_or_row.isdigit() and len(call_or_row) < _MAX_DIGITS):
+        return call_or_row
+    number = int(call_or_row)
+    found = [row for row in chain.rows(RowFilter(before_seq=number + 1, limit=1)) if row.seq == number]
+    if not found or found[0].call_id is None:
+        raise CodePlaneError("NOT_FOUND", f"Row {number} belongs to no call.", hint="`cpl ledger log` lists calls.")
+    return found[0].call_id
 
 
 def _rules_of(chain: EventChain, digest: str) -> RuleTexts:

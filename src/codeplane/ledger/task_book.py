@@ -339,13 +339,15 @@ class TaskBook:
         if task is not None:
             self._interrupt([task], "its session ended")
 
-    def close_own(self, owner: str) -> None:
+    def close_own(
+        self, owner: str, state: TaskState = TaskState.CLOSED_INTERRUPTED, reason: str = "its process ended"
+    ) -> None:
         """Close the tasks that opened by themselves for sessions of a process that ends now."""
         if self._has_opened:
             own = [task for task in self.open_tasks() if not task.is_explicit and task.owners[:1] == (owner,)]
-            self._interrupt(own, "its process ended")
+            self._interrupt(own, reason, state)
 
-    def _interrupt(self, tasks: Iterable[Task], reason: str) -> int:
+    def _interrupt(self, tasks: Iterable[Task], reason: str, state: TaskState = TaskState.CLOSED_INTERRUPTED) -> int:
         interrupted = 0
         for task in tasks:
             with self._transaction() as connection:
@@ -353,7 +355,7 @@ class TaskBook:
                 # Another process may have closed it, or begun to work in it, since it was looked at.
                 if found is None or not found.is_open or found.owners != task.owners:
                     continue
-                self._write(connection, [closing(found, TaskState.CLOSED_INTERRUPTED, reason)], found)
+                self._write(connection, [closing(found, state, reason)], found)
                 interrupted += 1
         return interrupted
 

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from codeplane.core.error_registry import ERROR_TABLE, find_entry
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.printable import counted
 from codeplane.languages.file_names import UNKNOWN, language_of
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.cards import cards_of
@@ -118,7 +119,8 @@ def _index_status(workspace: Workspace) -> str:
     counts = workspace.index.counts()
     epoch = workspace.index.store.epoch()
     return (
-        f"{counts.files} files at epoch {epoch}: {counts.definitions} definitions in {counts.with_symbols} files,"
+        f"{counted(counts.files, 'file')} at epoch {epoch}: {counted(counts.definitions, 'definition')}"
+        f" in {counted(counts.with_symbols, 'file')},"
         f" {counts.files - counts.with_symbols} as text only or not at all"
     )
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
-from codeplane.core.printable import printable_name
+from codeplane.core.printable import counted, printable_name
 from codeplane.git.differences import Comparison, read_difference
 from codeplane.git.history import merge_base
 from codeplane.git.revisions import resolve, resolve_range
@@ -195,7 +195,7 @@ def _oid(value: Any) -> str | None:
 
 def _render(result: GitDiffResult) -> str:
     stats = result.stats
-    lines = [f"{result.compared}: {stats.files_changed} files, +{stats.insertions} -{stats.deletions}"]
+    lines = [f"{result.compared}: {counted(stats.files_changed, 'file')}, +{stats.insertions} -{stats.deletions}"]
     lines.extend(render_files(result.files))
     if not stats.files_changed:
         lines[0] = f"{result.compared}: no differences"

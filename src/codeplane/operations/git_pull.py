@@ -5,6 +5,7 @@ from typing import ClassVar
 from pydantic import Field, model_validator
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.printable import counted
 from codeplane.git.commands import Conditions, check_name, must_change
 from codeplane.git.progress import progress_of
 from codeplane.git.remotes import Tracking, default_tracking, fetch, find_remote, hosts_of, pull
@@ -169,7 +170,7 @@ def _is_fast_forward(workspace: Workspace, commit: str | None) -> bool:
 def _render(result: GitPullResult) -> str:
     place = f"{result.remote}/{result.branch}"
     if not result.success:
-        lines = [f"{place} was fetched, but joining it stopped at {len(result.conflicts)} files in conflict"]
+        lines = [f"{place} was fetched, but joining it stopped at {counted(len(result.conflicts), 'file')} in conflict"]
         lines.extend(render_conflicts(result.conflicts, result.conflicts_omitted))
         lines.extend(f" next: {one}" for one in result.next)
         return "\n".join(lines)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.printable import printable_name
+from codeplane.core.printable import counted, printable_name
 from codeplane.git.commands import Conditions
 from codeplane.git.staging import check_known, differences
 from codeplane.git.stashes import (
@@ -266,7 +266,7 @@ def _render(result: GitStashResult) -> str:
         result.action, "thrown away"
     )
     if not result.success:
-        head = f"{len(result.conflicts)} files are in conflict"
+        head = f"{counted(len(result.conflicts), 'file')} in conflict"
     report = [*render_conflicts(result.conflicts, result.conflicts_omitted), *(f" next: {one}" for one in result.next)]
     count = f"{result.total} stash{'es' * (result.total != 1)} left" if result.total else "no stash left"
     return "\n".join([f"{head}; {count}", *report, *render_delta(result.delta)])

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from codeplane.core.printable import printable_name, printable_text
+from codeplane.core.printable import counted, printable_name, printable_text
 from codeplane.operations.commits import CommitEntry, CommitPerson
 from codeplane.operations.models import Pagination, Result
 from codeplane.operations.patches import DiffFile, DiffStats, render_files
@@ -119,7 +119,9 @@ def render_inspection(result: GitInspectResult) -> str:
         parts.extend(_render_commit(result.commit))
     if result.files is not None and result.stats is not None:
         stats = result.stats
-        parts.append(f"{result.compared}: {stats.files_changed} files, +{stats.insertions} -{stats.deletions}")
+        parts.append(
+            f"{result.compared}: {counted(stats.files_changed, 'file')}, +{stats.insertions} -{stats.deletions}"
+        )
         has_lines = any(file.hunks or file.kept_back for file in result.files)
         parts.extend(render_files(result.files) if has_lines else [_render_name(file) for file in result.files])
     parts.extend(f"{item.mode} {item.path}" + ("/" if item.type == "tree" else "") for item in result.entries or ())

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, WithJsonSchema
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.printable import counted
 from codeplane.index.discovery import count_left_out
 from codeplane.index.index_store import IndexedFile
 from codeplane.index.reconcile import IndexState
@@ -307,7 +308,7 @@ def _render(result: MapRepoResult) -> str:
 def _structure_lines(result: MapRepoResult) -> list[str]:
     lines: list[str] = []
     if result.structure is not None:
-        lines.append(f"{result.structure.root}: {result.structure.file_count} files")
+        lines.append(f"{result.structure.root}: {counted(result.structure.file_count, 'file')}")
         lines.extend(_tree_lines(result.structure.tree, ""))
         if len(result.structure.contexts) > 1:
             lines.append("contexts: " + _listed(result.structure.contexts, 10))

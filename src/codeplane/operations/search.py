@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.printable import counted
 from codeplane.index.ignore_rules import BUILT_IN_SOURCE, matcher_for
 from codeplane.index.reconcile import IndexState
 from codeplane.index.text_search import (
@@ -207,7 +208,7 @@ def _render(result: SearchResult) -> str:
         lines.append(path)
         lines.extend(_line(hit) for hit in hits)
     if not result.results and not result.about:
-        lines.append(f"No line in {result.files_searched} files.")
+        lines.append(f"No line in {counted(result.files_searched, 'file')}.")
     if not result.results:
         lines.extend(f"not searched: {count} {reason}" for reason, count in result.not_searched.items())
     if result.pagination.next_cursor:

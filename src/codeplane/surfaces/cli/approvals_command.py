@@ -7,7 +7,16 @@ import click
 
 from codeplane.govern.approvals import MOST_GRANT_MINUTES, PENDING, SCOPES, Hold, PersonsAnswer
 from codeplane.surfaces.cli.main import OK
-from codeplane.surfaces.cli.output import json_option, print_facts, print_json, print_table, repo_option, set_option
+from codeplane.surfaces.cli.output import (
+    json_option,
+    local_time_of,
+    print_facts,
+    print_json,
+    print_table,
+    repo_option,
+    set_option,
+    show_text,
+)
 from codeplane.surfaces.cli.person import require_person
 from codeplane.workspace.approval_answers import answer_hold
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
@@ -145,7 +154,7 @@ def _print_card(hold: Hold, now_ms: int) -> None:
     caller = card.get("caller", {})
     print_facts(
         [
-            ("held", f"{hold.hold_id}, {document['state']}, until {document['expires_at']}"),
+            ("held", f"{hold.hold_id}, {document['state']}, until {local_time_of(document['expires_at'])}"),
             ("operation", hold.key.operation),
             ("why", hold.reason),
             ("rule", f"{hold.policy}: {hold.rule}"),
@@ -158,4 +167,4 @@ def _print_card(hold: Hold, now_ms: int) -> None:
     )
     shown = card.get("preview") or card.get("arguments")
     if shown:
-        click.echo(shown if isinstance(shown, str) else "\n".join(f"{name}: {value}" for name, value in shown.items()))
+        show_text(shown if isinstance(shown, str) else "\n".join(f"{name}: {value}" for name, value in shown.items()))

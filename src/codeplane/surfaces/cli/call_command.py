@@ -11,11 +11,12 @@ import click
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.ledger.callers import Caller, CallerKind
+from codeplane.ledger.tasks import TaskState
+from codeplane.operations.answer import Answer
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.run import Door
-from codeplane.surfaces.cli.main import FINDINGS, OK
-from codeplane.surfaces.cli.output import json_option, print_answer, repo_option, set_option
+from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
 from codeplane.surfaces.server.operator_token import is_operator, operator_token
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 
@@ -25,7 +26,7 @@ TOKEN_VARIABLE = "CODEPLANE_OPERATOR_TOKEN"  # noqa: S105 - the name of a variab
 @click.command("call", short_help="Run any operation through the door.")
 @click.argument("operation")
 @click.argument("arguments", nargs=-1)
-@click.option("--session", "session_id", default=None, help="Join or resume this session.")
+@click.option("--session", "session_id", default=None, metavar="NAME", help="Use this session; a new name creates one.")
 @json_option
 @repo_option
 @set_option
@@ -49,11 +50,16 @@ def command(
     """
     parsed = _arguments(operation, arguments)
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-        answer = dispatch(
-            Door(workspace, OPERATIONS), operation, parsed, acting_caller(workspace, operation, session_id)
-        )
-    print_answer(answer, as_json=as_json)
-    return FINDINGS if answer.is_error else OK
+        answer = run_once(workspace, operation, parsed, acting_caller(workspace, operation, session_id))
+    return finish(answer, as_json=as_json)
+
+
+def run_once(workspace: Workspace, operation: str, arguments: dict[str, Any], caller: Caller | None = None) -> Answer:
+    """Make the one call of a command; the task that it opened ends as the call did."""
+    answer = dispatch(Door(workspace, OPERATIONS), operation, arguments, caller or acting_caller(workspace, operation))
+    state = TaskState.CLOSED_FAILED if answer.is_error else TaskState.CLOSED_SUCCESS
+    workspace.tasks.close_own(workspace.ownership.owner, state, "its command ended")
+    return answer
 
 
 def cli_caller(workspace: Workspace, session_id: str | None = None) -> Caller:
@@ -63,13 +69,21 @@ def cli_caller(workspace: Workspace, session_id: str | None = None) -> Caller:
         f"Bearer {given}", operator_token(workspace.places.user.operator_token)
     )
     kind = CallerKind.PERSON if is_person else CallerKind.AGENT
-    return Caller(kind, "cli", f"cli:{os.getpid()}", "cpl", session_id)
+    if session_id is None or session_id.startswith("sess_"):
+        return Caller(kind, "cli", f"cli:{os.getpid()}", "cpl", session_id)
+    # A name of the caller's own: the session follows from it and from the user, so that the next command finds it.
+    return Caller(kind, "cli", f"cli:{os.getuid()}:{session_id}", "cpl", is_lasting=True)
 
 
 def acting_caller(workspace: Workspace, operation: str, session_id: str | None = None) -> Caller:
-    """Return who calls; where intents are in force, whoever sits at a terminal may show to be a person by a code."""
+    """Return who calls; where intents are in force, whoever sits at a terminal may show to be a person by a code.
+
+    A read at a terminal counts as a person's: that grants nothing, the record only says who looked.
+    """
     caller = cli_caller(workspace, session_id)
     known = OPERATIONS.get(operation)
+    if known is not None and not known.effect.mutates and sys.stdin.isatty() and sys.stdout.isatty():
+        return replace(caller, kind=CallerKind.PERSON)
     changes = known is not None and known.effect.mutates and workspace.gate.rules().is_enforced
     if not changes or caller.kind is CallerKind.PERSON or session_id is not None or not sys.stdin.isatty():
         return caller

@@ -10,6 +10,7 @@ import click
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import tail_lines
+from codeplane.core.printable import counted
 from codeplane.core.redaction import redact
 from codeplane.core.version import VERSION
 from codeplane.surfaces.cli.main import FINDINGS, OK
@@ -108,7 +109,7 @@ def _ledger_file(workspace: Workspace) -> str:
     if damaged:
         hint = "A new chain has started. Keep the file elsewhere or delete it, then this check passes."
         raise CodePlaneError("STORE_CORRUPT", f"ledger.db was damaged and is kept as {damaged[-1]}.", hint=hint)
-    return f"{workspace.chain.last_seq()} rows, repository id {workspace.repo_id}"
+    return f"{counted(workspace.chain.last_seq(), 'row')}, repository id {workspace.repo_id}"
 
 
 def _event_chain(workspace: Workspace) -> str:
@@ -116,7 +117,7 @@ def _event_chain(workspace: Workspace) -> str:
     if found.first_bad_seq is not None:
         details = {"first_bad_row": found.first_bad_seq}
         raise CodePlaneError("CHAIN_BROKEN", f"Row {found.first_bad_seq}: {found.problem}.", details=details)
-    return f"{found.rows} rows verified, head {found.head[:16]}"
+    return f"{counted(found.rows, 'row')} verified, head {found.head[:16]}"
 
 
 def _open_calls(workspace: Workspace) -> str:
@@ -131,10 +132,10 @@ def _index(workspace: Workspace) -> str:
     if problems:
         raise CodePlaneError("INDEX_CORRUPT", f"index.db: {problems[0]}")
     healed = f"; {summary['healed']}" if summary["healed"] else ""
-    counts = workspace.index.counts().text_only
-    as_text = ", ".join(f"{count} {name}" for name, count in counts.items())
+    counts = workspace.index.counts()
+    as_text = ", ".join(f"{count} {name}" for name, count in counts.text_only.items())
     left = f"; as text only: {as_text}" if as_text else ""
-    return f"{summary['files']} files at epoch {summary['epoch']}{left}{healed}"
+    return f"{counted(counts.files, 'file')} at epoch {summary['epoch']}{left}{healed}"
 
 
 def _server(places: Places) -> str:

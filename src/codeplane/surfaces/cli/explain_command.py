@@ -12,15 +12,15 @@ from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 
 @click.command("explain", short_help="Tell why a call was let through or not.")
-@click.argument("call_id")
+@click.argument("call_id", metavar="CALL|ROW")
 @json_option
 @repo_option
 @set_option
 def command(call_id: str, as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # noqa: FBT001
     """Show rule, inputs and rules of a decision, and decide again from the record.
 
-    CALL_ID is the `request_id` of an answer, or a call of `cpl ledger log`. Exit code 1: the record gives another
-    answer than was given then.
+    CALL is the `request_id` of an answer, or a call or row number of `cpl ledger log`. Exit code 1: the record gives
+    another answer than was given then.
     """
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
         found = explain(workspace.chain, call_id)

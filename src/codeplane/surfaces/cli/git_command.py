@@ -11,12 +11,9 @@ from pydantic.fields import FieldInfo
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.dispatch import dispatch
 from codeplane.operations.operation import AnyOperation
-from codeplane.operations.run import Door
-from codeplane.surfaces.cli.call_command import acting_caller
-from codeplane.surfaces.cli.main import FINDINGS, OK
-from codeplane.surfaces.cli.output import json_option, print_answer, repo_option, set_option
+from codeplane.surfaces.cli.call_command import run_once
+from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 PREFIX = "git_"
@@ -74,11 +71,8 @@ def tool_command(operation: AnyOperation) -> click.Command:
         arguments = {key: value for key, value in given.items() if value not in (None, ())}
         arguments |= _from_words(operation, words)
         with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-            answer = dispatch(
-                Door(workspace, OPERATIONS), operation.name, arguments, acting_caller(workspace, operation.name)
-            )
-        print_answer(answer, as_json=as_json)
-        return FINDINGS if answer.is_error else OK
+            answer = run_once(workspace, operation.name, arguments)
+        return finish(answer, as_json=as_json)
 
     words = [key.upper() for key in ("action", _main_field(operation)) if key in fields]
     made = click.command(name, help=operation.summary, short_help=operation.summary)(run)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from codeplane.core.printable import counted
 from codeplane.surfaces.cli.main import OK
 from codeplane.surfaces.cli.output import json_option, print_json, progress_line, repo_option, set_option
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, ensure_ignore_file, open_workspace
@@ -34,11 +35,12 @@ def command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # no
     if as_json:
         print_json(document)
         return OK
+    index: Any = document["index"]
     lines = [
         f"{'Already set up' if was_known else 'Set up'}: {document['repo_root']}",
         f"  .codeplane/  private data, hidden from git (repository id {document['repo_id']})",
         f"  .cplignore   {'written: what CodePlane never reads' if wrote_ignore else 'kept as it is'}",
-        f"  index        {document['index']['files']} files, {document['index']['definitions']} definitions",
+        f"  index        {counted(index['files'], 'file')}, {counted(index['definitions'], 'definition')}",
         "Next: `cpl up` starts the server; the README shows how to connect an agent.",
     ]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -9,14 +9,11 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.govern.intents import INTENTS_FILE, Intent, parse_intents
 from codeplane.govern.intents_file import with_intent, with_status
 from codeplane.govern.spec_import import KINDS, find_specs
-from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import Door
-from codeplane.surfaces.cli.call_command import cli_caller
+from codeplane.surfaces.cli.call_command import cli_caller, run_once
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import (
+    finish,
     json_option,
-    print_answer,
     print_facts,
     print_json,
     print_table,
@@ -100,7 +97,7 @@ def show_command(intent_id: str, as_json: bool, start: str, overrides: tuple[str
 
 @command.command("select", short_help="Select an intent for a session.")
 @click.argument("intent_id", required=False)
-@click.option("--session", "session_id", default=None, help="Join or resume this session.")
+@click.option("--session", "session_id", default=None, metavar="NAME", help="Use this session; a new name creates one.")
 @json_option
 @repo_option
 @set_option
@@ -113,10 +110,9 @@ def select_command(
 ) -> int:
     """Select an intent as an agent does, and show its context; without an id, list those that can be selected."""
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-        door, arguments = Door(workspace, OPERATIONS), {"intent_id": intent_id} if intent_id is not None else {}
-        answer = dispatch(door, "select_active_intent", arguments, cli_caller(workspace, session_id))
-    print_answer(answer, as_json=as_json)
-    return FINDINGS if answer.is_error else OK
+        arguments = {"intent_id": intent_id} if intent_id is not None else {}
+        answer = run_once(workspace, "select_active_intent", arguments, cli_caller(workspace, session_id))
+    return finish(answer, as_json=as_json)
 
 
 @command.command("close", short_help="Close an intent.")

@@ -12,17 +12,26 @@ import click
 
 from codeplane.core.clock import iso_from_ms, ms_from_iso
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.printable import printable_name
+from codeplane.core.printable import counted, printable_name
 from codeplane.ledger.chain import FINAL_KINDS, LedgerRow, RowFilter
 from codeplane.ledger.export import EXPORT_RECIPE, export_lines
 from codeplane.ledger.git_anchor import anchor_head, note_writer, read_notes, witnesses_in
 from codeplane.ledger.seals import AnchorState
 from codeplane.ledger.verification import Verification, Witness
 from codeplane.surfaces.cli.main import FINDINGS, OK
-from codeplane.surfaces.cli.output import json_option, print_facts, print_json, print_table, repo_option, set_option
+from codeplane.surfaces.cli.output import (
+    json_option,
+    local_time,
+    print_facts,
+    print_json,
+    print_table,
+    repo_option,
+    set_option,
+)
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, locate_places, open_workspace
 
 _MOST_ROWS = 10_000
+_ASKED_WIDTH = 60
 _TIME_HELP = "ISO 8601, such as 2026-01-31T12:00:00Z."
 
 
@@ -67,7 +76,7 @@ def log_command(as_json: bool, start: str, overrides: tuple[str, ...], **given: 
     if as_json:
         print_json({"rows": [_document(row) for row in rows], "next_before": next_before})
     else:
-        headers = ["row", "time", "kind", "operation", "session", "task", "ms", "error"]
+        headers = ["row", "time", "kind", "operation", "asked", "call", "session", "task", "ms", "error"]
         print_table(headers, [[printable_name(cell) for cell in _cells(row)] for row in rows])
         if next_before is not None:
             sys.stderr.write(f"There are more rows: add --before {next_before}\n")
@@ -199,14 +208,26 @@ def _cells(row: LedgerRow) -> list[str]:
     duration = row.body.get("duration_ms")
     return [
         str(row.seq),
-        iso_from_ms(row.ts_ms),
+        local_time(row.ts_ms),
         row.kind,
         row.operation or "-",
+        _asked(row),
+        row.call_id or "-",
         row.session,
         row.task_id or "-",
         str(duration) if duration is not None else "-",
         str(row.body.get("error") or "-"),
     ]
+
+
+def _asked(row: LedgerRow) -> str:
+    """Return what a call asked for: the paths it touches and its plain arguments, cut short."""
+    arguments, effects = row.body.get("arguments"), row.body.get("effects")
+    if not isinstance(arguments, dict) or not isinstance(effects, dict):
+        return "-"
+    paths = [path for name in ("writes", "deletes", "reads") for path in effects.get(name, ())]
+    plain = [f"{name}={value}" for name, value in arguments.items() if isinstance(value, str | int) and value]
+    return " ".join([*map(str, paths), *plain])[:_ASKED_WIDTH] or "-"
 
 
 def _verdict(found: Verification) -> str:
@@ -234,9 +255,12 @@ def _verdict_document(found: Verification) -> dict[str, Any]:
 def _verdict_text(found: Verification) -> str:
     verdict = _verdict(found)
     if verdict == "tampered":
-        first = f"TAMPERED: row {found.first_bad_seq}: {found.problem}.\n{found.rows} rows before it hold.\n"
+        first = (
+            f"TAMPERED: row {found.first_bad_seq}: {found.problem}.\n{counted(found.rows, 'row')} before it verified.\n"
+        )
     elif verdict == "sound":
-        first = f"Sound: {found.rows} rows hold, head {found.head[:16]}.\n"
+        first = f"Sound: {counted(found.rows, 'row')} verified, head {found.head[:16]}.\n"
     else:
-        first = f"{found.rows} rows hold, head {found.head[:16]}, but nothing outside stands for them.\n"
+        rows = counted(found.rows, "row")
+        first = f"{rows} verified, head {found.head[:16]}, but the seal outside the repository is missing.\n"
     return first + "".join(f"{printable_name(note)}\n" for note in found.notes)

@@ -1,6 +1,6 @@
 """The command line's root: names and one-line help of all commands, imported only when used.
 
-Exit codes: 0 fine, 1 findings or a refused call, 2 the command itself failed.
+Exit codes: 0 fine, 1 nothing was found or a check has findings, 2 the call was wrong, refused or failed.
 """
 
 import importlib
@@ -22,6 +22,7 @@ COMMANDS = {
     "clear": "Remove derived data; with --all everything CodePlane keeps here.",
     "completion": "Print the completion script for a shell.",
     "demo": "Show CodePlane at work on a sample repository.",
+    "down": "Stop the server.",
     "doctor": "Check that everything CodePlane needs is in order.",
     "explain": "Tell why a call was let through or not.",
     "git": "Use git as agents do: checked, recorded, undoable.",
@@ -35,8 +36,10 @@ COMMANDS = {
     "search": "Find text, definitions or references.",
     "status": "Show the server, the repository and the settings.",
     "task": "Open, close, list and show tasks.",
+    "uninstall": "Remove everything CodePlane keeps for this repository.",
     "undo": "Take back what an operation, a task or a session changed.",
-    "up": "Start the server in the foreground.",
+    "up": "Start the server.",
+    "version": "Print the version.",
 }
 
 

@@ -4,12 +4,8 @@ from pathlib import Path
 
 import click
 
-from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import Door
-from codeplane.surfaces.cli.call_command import cli_caller
-from codeplane.surfaces.cli.main import FINDINGS, OK
-from codeplane.surfaces.cli.output import json_option, print_answer, repo_option, set_option
+from codeplane.surfaces.cli.call_command import run_once
+from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 _SECTIONS = ("structure", "languages", "entry_points", "dependencies", "test_layout", "public_api")
@@ -37,6 +33,5 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     """Show directories, languages and entry points; more by --include, with or without a running server."""
     arguments = {"path": path, "include": list(include), "depth": depth, "limit": limit, "cursor": cursor}
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-        answer = dispatch(Door(workspace, OPERATIONS), "map_repo", arguments, cli_caller(workspace))
-    print_answer(answer, as_json=as_json)
-    return FINDINGS if answer.is_error else OK
+        answer = run_once(workspace, "map_repo", arguments)
+    return finish(answer, as_json=as_json)

@@ -1,15 +1,21 @@
 """How commands print: JSON when asked, tables in a terminal, plain text in a pipe."""
 
 import json
+import os
+import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import click
 
+from codeplane.core.clock import ms_from_iso
 from codeplane.core.printable import printable_text
 from codeplane.operations.answer import Answer
+from codeplane.surfaces.cli.main import FAILURE, OK
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 repo_option = click.option(
@@ -23,13 +29,78 @@ def print_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
 
 
+def finish(answer: Answer, *, as_json: bool) -> int:
+    """Print what the door answered and return the exit code."""
+    print_answer(answer, as_json=as_json)
+    return FAILURE if answer.is_error else OK
+
+
 def print_answer(answer: Answer, *, as_json: bool) -> None:
     """Print what the door answered; a terminal gets no control characters that a file's content may hold."""
     if as_json:
         print_json(answer.envelope())
+    else:
+        show_text(in_flags(answer.text()))
+
+
+def in_flags(text: str) -> str:
+    """Return an answer's text with the flags that a command takes in place of an operation's arguments."""
+    for argument, flag in _FLAGS:
+        text = argument.sub(flag, text)
+    return text
+
+
+_FLAGS = (
+    (re.compile(r"\bcertainty=all\b"), "--all"),
+    (re.compile(r"\bcursor=(?=\S)"), "--cursor "),
+    (re.compile(r"`include_ignored: true`"), "`--no-ignore`"),
+)
+
+
+def show_text(text: str) -> None:
+    """Write text: as it is into a pipe, in colour to a terminal, through a pager when it is longer than the screen."""
+    if not sys.stdout.isatty():
+        sys.stdout.write(text + "\n")
         return
-    text = answer.text()
-    sys.stdout.write((printable_text(text) if sys.stdout.isatty() else text) + "\n")
+    lines = printable_text(text).split("\n")
+    has_colour = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    shown = "\n".join(_coloured(line) for line in lines) if has_colour else "\n".join(lines)
+    if len(lines) >= shutil.get_terminal_size().lines and sys.stdin.isatty():
+        click.echo_via_pager(shown + "\n", color=has_colour)
+    else:
+        click.echo(shown, color=has_colour)
+
+
+# The first expression that fits a line decides: the lines of a diff, then the headings and numbers of a search.
+_COLOURS: Sequence[tuple[re.Pattern[str], dict[str, Any]]] = (
+    (re.compile(r"(diff |---|\+\+\+)"), {"bold": True}),
+    (re.compile(r"@@"), {"fg": "cyan"}),
+    (re.compile(r"\+"), {"fg": "green"}),
+    (re.compile(r"-"), {"fg": "red"}),
+    (re.compile(r"[A-Z_]+ \(\d+\): "), {"fg": "red", "bold": True}),
+    (re.compile(r"[\w./-]+\.\w+$"), {"fg": "magenta"}),
+    (re.compile(r"\s*\d+:(?=\s)"), {"fg": "green"}),
+)
+
+
+def _coloured(line: str) -> str:
+    for expression, style in _COLOURS:
+        found = expression.match(line)
+        if found is not None:
+            # A line of a diff as a whole; of a search only the place, so that the code stays readable.
+            end = found.end() if found[0][-1] in ": " else len(line)
+            return click.style(line[:end], **style) + line[end:]
+    return line
+
+
+def local_time(milliseconds: int) -> str:
+    """Return a time of the ledger as people read it: in the machine's time zone, to the second."""
+    return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def local_time_of(iso: str) -> str:
+    """Return a time in RFC 3339 as people read it."""
+    return local_time(ms_from_iso(iso))
 
 
 @contextmanager

@@ -4,12 +4,9 @@ from pathlib import Path
 
 import click
 
-from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import Door
-from codeplane.surfaces.cli.call_command import cli_caller
+from codeplane.surfaces.cli.call_command import run_once
 from codeplane.surfaces.cli.main import FINDINGS, OK
-from codeplane.surfaces.cli.output import json_option, print_answer, repo_option, set_option
+from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 
@@ -63,7 +60,6 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
         "cursor": cursor,
     }
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-        answer = dispatch(Door(workspace, OPERATIONS), "search", arguments, cli_caller(workspace))
-    print_answer(answer, as_json=as_json)
-    found = not answer.is_error and bool(getattr(answer.result, "results", ()))
-    return OK if found else FINDINGS
+        answer = run_once(workspace, "search", arguments)
+    exit_code = finish(answer, as_json=as_json)
+    return exit_code or (OK if getattr(answer.result, "results", ()) else FINDINGS)

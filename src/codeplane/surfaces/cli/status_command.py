@@ -10,6 +10,7 @@ import click
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import tail_lines
+from codeplane.core.printable import counted
 from codeplane.core.version import VERSION
 from codeplane.surfaces.cli.main import OK
 from codeplane.surfaces.cli.output import json_option, print_facts, print_json, print_table, repo_option, set_option
@@ -111,7 +112,8 @@ def _index_line(index: dict[str, Any]) -> str:
     if not index.get("epoch"):
         return str(index["status"])
     size = f"{index['size_bytes'] / 1e6:.1f} MB"
-    text = f"{index['files']} files, {index['definitions']} definitions at epoch {index['epoch']}, {size}"
+    held = f"{counted(index['files'], 'file')}, {counted(index['definitions'], 'definition')}"
+    text = f"{held} at epoch {index['epoch']}, {size}"
     return f"{text}; {index['healed']}" if index.get("healed") else text
 
 
@@ -172,7 +174,7 @@ def _print_status(document: dict[str, Any], places: Places, *, verbose: bool) ->
             ("index", _index_line(document["index"])),
             *_gaps(document["index"]),
             ("last reconcile", document.get("last_reconcile") or f"with the next call; {_last_update(document)}"),
-            ("ledger", f"{document.get('ledger_rows', 0)} rows"),
+            ("ledger", counted(document.get("ledger_rows", 0), "row")),
             ("undo", _undo_line(document.get("undo") or {})),
             ("last error", f"{error['error']}: {error.get('message', '')}" if error else "none"),
         ]

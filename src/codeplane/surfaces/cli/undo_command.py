@@ -6,14 +6,13 @@ from typing import Any
 
 import click
 
-from codeplane.ledger.callers import Caller
 from codeplane.operations.answer import Answer
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.run import Door
-from codeplane.surfaces.cli.call_command import acting_caller, cli_caller
-from codeplane.surfaces.cli.main import FAILURE, FINDINGS, OK
-from codeplane.surfaces.cli.output import json_option, print_answer, repo_option, set_option
+from codeplane.surfaces.cli.call_command import cli_caller, run_once
+from codeplane.surfaces.cli.main import FAILURE, FINDINGS
+from codeplane.surfaces.cli.output import finish, json_option, print_answer, repo_option, set_option
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 
 
@@ -46,7 +45,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     target = {"operation": operation, "task": task, "session": session}
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
         if list_only:
-            return _finish(_call(workspace, {}), as_json=as_json)
+            return finish(_call(workspace, {}), as_json=as_json)
         if not any(target.values()):
             listed = _call(workspace, {})
             candidates = listed.envelope()["result"]["candidates"] if listed.error is None else []
@@ -59,7 +58,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
         wanted = {name: value for name, value in target.items() if value}
         preview = _call(workspace, {**wanted, "dry_run": True})
         if dry_run or preview.is_error:
-            return _finish(preview, as_json=as_json)
+            return finish(preview, as_json=as_json)
         if not yes:
             print_answer(preview, as_json=False)
             if not sys.stdin.isatty():
@@ -67,13 +66,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
                 return FAILURE
             if not click.confirm("Undo this?"):
                 return FINDINGS
-        return _finish(_call(workspace, wanted, acting_caller(workspace, "undo")), as_json=as_json)
+        return finish(run_once(workspace, "undo", wanted), as_json=as_json)
 
 
-def _call(workspace: Workspace, arguments: dict[str, Any], caller: Caller | None = None) -> Answer:
-    return dispatch(Door(workspace, OPERATIONS), "undo", arguments, caller or cli_caller(workspace))
-
-
-def _finish(answer: Answer, *, as_json: bool) -> int:
-    print_answer(answer, as_json=as_json)
-    return FINDINGS if answer.is_error else OK
+def _call(workspace: Workspace, arguments: dict[str, Any]) -> Answer:
+    return dispatch(Door(workspace, OPERATIONS), "undo", arguments, cli_caller(workspace))

@@ -37,8 +37,11 @@ from codeplane.operations.schema import output_schema
 META_KEY = "codeplane/meta"
 ERROR_KEY = "codeplane/error"
 INSTRUCTIONS = (
-    "CodePlane knows this repository. `describe` lists what it can do; `call` runs what is not listed as a tool. "
-    "Paths are relative to the repository root."
+    "CodePlane has an index of this repository: prefer `search` and `read_source` to grep and cat; answers are never "
+    "stale and say what is missing. "
+    "Change files with `write_source`: all edits of a call happen or none, the answer names affected tests, `undo` "
+    "takes a call back. "
+    "`describe` lists further operations (git and more), `call` runs them; paths are relative to the repository root."
 )
 # The same is told so often at most: a client needs no more, and telling it of every file took a third of reading them.
 _PROGRESS_SECONDS = 0.1

@@ -1,21 +1,25 @@
 """`cpl up`: the server in the foreground, stopped by Ctrl+C or SIGTERM."""
 
 import asyncio
+import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.run import Door
 from codeplane.surfaces.server.client import get_json
-from codeplane.surfaces.server.facts import ServerFacts, read_facts, try_server_lock
+from codeplane.surfaces.server.facts import ServerFacts, is_served, read_facts, try_server_lock
 from codeplane.surfaces.server.host import HostRequest, ServerHost, build_host, close_host
 from codeplane.surfaces.server.logging_setup import start_server_logging
 from codeplane.workspace.places import Places
 from codeplane.workspace.workspace import Workspace
 
 _OTHER_SECONDS = 5.0
+_START_SECONDS = 30.0
+_POLL_SECONDS = 0.05
 
 
 def serve_in_foreground(workspace: Workspace, announce: Callable[[ServerFacts], None]) -> ServerFacts | None:
@@ -53,6 +57,39 @@ def _facts_of_the_other(places: Places) -> ServerFacts:
             return facts
         time.sleep(0.05)
     return facts or ServerFacts(0, 0, 0, "", "starting", "")
+
+
+def wait_for_server(places: Places, pid: int) -> ServerFacts | None:
+    """Return the facts of a server that is starting in another process; None when that process ended instead."""
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline and _is_running(pid):
+        facts = read_facts(places)
+        if facts is not None and _is_answered(facts):
+            return facts
+        time.sleep(_POLL_SECONDS)
+    return None
+
+
+def _is_running(pid: int) -> bool:
+    """Tell whether a child of this process, or a process of another one, has not ended."""
+    with suppress(ChildProcessError):
+        return os.waitpid(pid, os.WNOHANG) == (0, 0)
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, 0)
+        return True
+    return False
+
+
+def stop_server(places: Places, facts: ServerFacts, seconds: float) -> bool:
+    """Ask a server to stop and wait until it has; false when it is still there after so many seconds."""
+    with suppress(ProcessLookupError):
+        os.kill(facts.pid, signal.SIGTERM)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not is_served(places):
+            return True
+        time.sleep(_POLL_SECONDS)
+    return False
 
 
 def _is_answered(facts: ServerFacts) -> bool:

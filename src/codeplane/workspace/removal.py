@@ -1,0 +1,52 @@
+"""Everything that CodePlane keeps for one repository, so that it can be listed and removed."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeplane.git.commands import ask_git, must_change
+from codeplane.git.worktrees import list_worktrees
+from codeplane.workspace.workspace import Workspace
+
+_REFS = ("refs/codeplane/", "refs/notes/codeplane")
+
+
+@dataclass(frozen=True, slots=True)
+class Removable:
+    """One place, or one group of git refs, and what it holds."""
+
+    what: str
+    path: Path | None = None
+    refs: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Return where it is."""
+        return str(self.path) if self.path is not None else f"{len(self.refs)} refs under refs/codeplane, refs/notes"
+
+
+def removables(workspace: Workspace) -> tuple[Removable, ...]:
+    """Return what `uninstall` removes: private directories of all working trees, keys, acceptances and refs."""
+    user, repo_id = workspace.places.user, workspace.repo_id
+    trees = [Path(tree.path) / ".codeplane" for tree in list_worktrees(workspace.root)]
+    shared = [] if workspace.places.shared in trees else [workspace.places.shared]
+    found = [Removable("index, ledger, undo and settings", path) for path in (*trees, *shared)]
+    found += [
+        Removable("the key and the newest head of the ledger", user.ledger_seals / repo_id),
+        Removable("what a person has accepted", user.governance / f"{repo_id}.json"),
+    ]
+    refs = tuple(ask_git(workspace.root, "for-each-ref", "--format=%(refname)", *_REFS).decode().split())
+    kept = [one for one in found if one.path is not None and one.path.exists()]
+    return (*kept, *([Removable("what undo keeps from garbage collection", refs=refs)] if refs else []))
+
+
+def remove(root: Path, found: Sequence[Removable]) -> None:
+    """Remove it for good; refs first, because git needs the tree."""
+    for one in sorted(found, key=lambda one: not one.refs):
+        for ref in one.refs:
+            must_change(root, "update-ref", "-d", ref)
+        if one.path is not None and one.path.is_dir():
+            shutil.rmtree(one.path)
+        elif one.path is not None:
+            one.path.unlink(missing_ok=True)
