@@ -80,6 +80,7 @@ class SearchHit(Result):
     match_type: Literal["exact", "fuzzy", "semantic"]
     matched: str | None = Field(None, description="How a symbol's name fits the query.")
     tier: Literal["PROVEN", "STRONG", "ANCHORED"] | None = None
+    role: Literal["reference", "definition", "import", "export"] | None = Field(None, description="Of a reference.")
 
 
 class SearchResult(Result):
