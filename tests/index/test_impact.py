@@ -171,6 +171,7 @@ GO: dict[str, str | bytes] = {
     "go.mod": "module m\n",
     "a/a.go": "package a\n\nfunc F() {}\n",
     "a/b.go": "package a\n\nfunc G() {}\n",
+    "a/errors.go": 'package a\n\nimport "errors"\n\nvar E = errors.New("e")\n',
     "a/a_test.go": 'package a\n\nimport "testing"\n\nfunc TestF(t *testing.T) {}\n',
     "b/b.go": 'package b\n\nimport "m/a"\n\nfunc H() { a.F() }\n',
     "b/b_test.go": 'package b_test\n\nimport (\n\t"testing"\n\t"m/b"\n)\n\nfunc TestH(t *testing.T) { b.H() }\n',

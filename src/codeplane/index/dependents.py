@@ -234,15 +234,18 @@ def _started_programs(graph: _Graph, tests: Collection[str]) -> Iterator[str]:
 
 
 def _unlocated_imports(graph: _Graph, reach: Reach) -> Iterator[str]:
-    """Yield the imports that lead nowhere although they may mean a reached file."""
+    """Yield the imports that lead nowhere although they may mean a reached file.
+
+    A full path of another language (Go, Java) that was not found is not in the repository.
+    """
     stems = {_stem(path) for path in reach.came_from}
     rows = graph.reader.connection.execute(
-        "SELECT path, source FROM located JOIN files USING (file_id) WHERE located.module IS NULL"
+        "SELECT path, language, source FROM located JOIN files USING (file_id) WHERE located.module IS NULL"
     )
-    for path, source in rows:
+    for path, language, source in rows:
         parts = re.split(r"[./:\\]+", source)
-        is_relative = source.startswith(".")
-        if parts[-1] in stems and (is_relative or parts[0] not in sys.stdlib_module_names):
+        is_open = language == "python" and parts[0] not in sys.stdlib_module_names
+        if parts[-1] in stems and (is_open or source.startswith(".")):
             yield f"{path} imports {source}, which was not found"
 
 
