@@ -23,7 +23,7 @@ from codeplane.index.reference_search import (
     symbols_of,
 )
 from codeplane.index.symbol_search import Match, SymbolHit, SymbolScope, find_symbols, innermost, kinds_from, symbol_at
-from codeplane.index.text_search import SNIPPET_CHARACTERS, TextQuery, find_lines, language_aliases, snippet_of
+from codeplane.index.text_search import TextQuery, find_lines, language_aliases, snippet_of
 from codeplane.languages.facts import DefinitionKind
 from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.models import Pagination
@@ -43,6 +43,7 @@ MAX_SIGNATURE = 100
 MAX_AMBIGUOUS = 4
 _MAX_SOURCE_LINES = {"function": 80, "class": 200}
 _SCORES = {Match.EXACT: 1.0, Match.FORM: 0.9, Match.INHERITED: 0.8, Match.PREFIX: 0.7, Match.PART: 0.5, Match.TYPO: 0.3}
+_TIER_SCORES = {Tier.PROVEN: 1.0, Tier.STRONG: 0.9, Tier.ANCHORED: 0.5}
 _MEANT = frozenset({Match.EXACT, Match.FORM, Match.INHERITED})
 # What is often used through something whose type is not known, settings of a module included.
 _READ_BY_NAME = frozenset(
@@ -284,12 +285,17 @@ def _symbol_hit(reader: FactReader, hit: SymbolHit, request: SearchRequest) -> S
         path=hit.file.path,
         line=hit.line,
         column=hit.column,
-        snippet=None if not request.include_snippets else (hit.documentation[:SNIPPET_CHARACTERS] or None),
+        snippet=_line_of(reader, hit) if request.include_snippets else None,
         symbol=_info(hit, uid),
         score=_SCORES[hit.match],
         match_type="exact" if hit.match is Match.EXACT else "fuzzy",
         matched=hit.match.words,
     )
+
+
+def _line_of(reader: FactReader, hit: SymbolHit) -> str:
+    line = reader.text(hit.file).split(b"\n")[hit.line - 1]
+    return snippet_of(line.decode("utf-8", "replace").rstrip("\r"), hit.column)
 
 
 def _info(hit: SymbolHit, uid: str | None) -> SymbolInfo:
@@ -330,7 +336,7 @@ def _reference_hit(hit: ReferenceHit, symbols: list[Symbol], group: int, request
         symbol=SymbolInfo(name=symbol.name, kind=symbol.kind.label, container=symbol.container or None)
         if symbol is not None
         else None,
-        score=1.0 if tier != "ANCHORED" else 0.5,
+        score=_TIER_SCORES[hit.tier],
         match_type="exact" if tier != "ANCHORED" else "fuzzy",
         tier=tier,
         role=hit.role.label.lower(),
