@@ -166,9 +166,40 @@ CASES = (
         "m.py:3 x -> p/a.py:1 STRONG\nm.py:4 x -> -",
     ),
     Case(
-        "a name defined twice is open to others",
-        {**PKG, "p/a.py": "if c:\n    def f(): pass\nelse:\n    def f(): pass\n", "m.py": "from p.a import f\nf()\n"},
-        "m.py:2 f -> -",
+        "alternatives of a name are one symbol, which its first definition stands for",
+        {
+            **PKG,
+            "p/a.py": "if c:\n    def f(): pass\nelse:\n    def f(): pass\nf()\n",
+            "m.py": "from p.a import f\nf()\n",
+        },
+        "m.py:2 f -> p/a.py:2 STRONG\np/a.py:5 f -> p/a.py:2 PROVEN",
+    ),
+    Case(
+        "alternatives inside a class and inside a function",
+        {
+            "m.py": "class A:\n if c:\n  def f(self): pass\n else:\n  def f(self): pass\n def g(self): self.f()\n"
+            "def h():\n if c:\n  def i(): pass\n else:\n  def i(): pass\n i()\n",
+        },
+        "m.py:6 f -> m.py:3 PROVEN\nm.py:12 i -> m.py:9 PROVEN",
+    ),
+    Case(
+        "members of a class with alternatives are open",
+        {**PKG, "p/a.py": "if c:\n class A:\n  x = 1\nelse:\n class A: pass\n", "m.py": "from p.a import A\nA.x\n"},
+        "m.py:2 A -> p/a.py:2 STRONG\nm.py:2 x -> -",
+    ),
+    Case(
+        "a definition in place of an import that fails is not sure, the import is",
+        {
+            **PKG,
+            "p/a.py": "def f(): pass\n",
+            "m.py": "try:\n    from p.a import f\nexcept ImportError:\n    def f(): pass\nf()\n",
+        },
+        "m.py:2 f -> p/a.py:1 STRONG\nm.py:5 f -> -",
+    ),
+    Case(
+        "an import of everything below alternatives may hide them",
+        {**PKG, "p/a.py": "if c:\n def f(): pass\nelse:\n def f(): pass\nfrom os import *\nf()\n"},
+        "p/a.py:6 f -> -",
     ),
     Case(
         "self members of the own class",

@@ -87,14 +87,14 @@ CASES = (
         "src/c.rs:2 X -> -",
     ),
     Case(
-        "an item with two alternatives is open",
+        "an item with two alternatives is one symbol",
         {
             **CARGO,
             "src/lib.rs": "mod a;\nmod c;\n",
             "src/a.rs": "#[cfg(unix)]\npub fn f() {}\n#[cfg(windows)]\npub fn f() {}\n",
             "src/c.rs": "use crate::a::f;\nfn g() { f() }\n",
         },
-        "src/c.rs:2 f -> -",
+        "src/c.rs:2 f -> src/a.rs:2 STRONG",
     ),
     Case(
         "a call means a method, a field is read",

@@ -97,3 +97,32 @@ def test_secrets_are_not_found(door: Door) -> None:
 def test_kinds_of_symbols_say_nothing_about_lines(door: Door) -> None:
     answer = call(door, "search", {"query": "line_1 ", "scope": {"kinds": ["class"]}})
     assert "was not used" in answer.meta.warnings[0]
+
+
+def test_another_case_is_tried_before_loose_words_and_said(door: Door) -> None:
+    write(door.workspace.root, {"case.py": "# Some Words Here\n# some apart words here\n"})
+    found = result_of(call(door, "search", {"query": "some words here"}))
+    assert [(hit["path"], hit["line"], hit["match_type"]) for hit in found["results"]] == [("case.py", 1, "fuzzy")]
+    assert "in another" in found["about"]
+
+
+def test_pages_of_another_case_hold_every_line_once(door: Door) -> None:
+    assert _all_pages(door, {"query": "LINE_", "limit": 7}) == [("src/app.py", number) for number in range(1, 31)]
+
+
+def test_a_cut_answer_tells_the_total(door: Door) -> None:
+    answer = call(door, "search", {"query": "line_", "limit": 4})
+    assert result_of(answer)["pagination"]["total_estimate"] == 30
+    assert "4 of 30 are shown; more: cursor=" in answer.text()
+
+
+def test_source_comes_before_tests_examples_documentation_and_vendored_code(door: Door) -> None:
+    paths = ["src/z.py", "tests/test_a.py", "examples/a.py", "docs/a.md", "third_party/a.py"]
+    write(door.workspace.root, dict.fromkeys(paths, "needle = 1\n"))
+    found = result_of(call(door, "search", {"query": "needle"}))["results"]
+    assert [hit["path"] for hit in found] == paths
+
+
+def test_the_snippet_of_a_definition_is_its_line(door: Door) -> None:
+    hit = result_of(call(door, "search", {"query": "mod", "mode": "definitions"}))["results"][0]
+    assert hit["snippet"] == "def mod():"

@@ -180,6 +180,30 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(shop: Door) -> Non
     assert text(shop, "shop/store.py") == before
 
 
+def test_a_dry_run_answers_the_tests_that_the_change_would_affect(shop: Door) -> None:
+    change = {"path": "shop/store.py", "expected_content": "LIMIT = 3", "new_content": "LIMIT = 4"}
+    planned, done = edit(shop, change, dry_run=True)["delta"], edit(shop, change)["delta"]
+    assert (
+        planned["tests_affected"] == done["tests_affected"] == [{"path": "tests/test_store.py", "confidence": "high"}]
+    )
+    assert planned["tests_confidence"] == done["tests_confidence"] == "complete"
+
+
+def test_a_deleted_file_affects_the_tests_that_used_it(shop: Door) -> None:
+    delta = edit(shop, {"path": "shop/store.py", "action": "delete"})["delta"]
+    assert delta["tests_affected"] == [{"path": "tests/test_store.py", "confidence": "high"}]
+
+
+def test_tests_that_may_be_missing_are_told_with_the_reason(shop: Door) -> None:
+    write(shop.workspace.root, {"tests/test_cli.py": "import subprocess\n"})
+    change = {"path": "shop/store.py", "expected_content": "LIMIT = 3", "new_content": "LIMIT = 4"}
+    answer = call(shop, "write_source", {"edits": [change]})
+    delta = result_of(answer)["delta"]
+    reason = "tests/test_cli.py starts programs (subprocess)"
+    assert (delta["tests_confidence"], delta["tests_unknown"]) == ("partial", [reason])
+    assert f" more tests may be affected: {reason}" in answer.text()
+
+
 def test_a_hash_that_is_given_must_fit_whatever_else_is_given(shop: Door) -> None:
     change = {
         "path": "shop/store.py", "expected_content": "LIMIT = 3", "new_content": "x",

@@ -1,4 +1,4 @@
-"""The order in which answers show files: code, then tests, then the rest."""
+"""The order in which answers show files: code, tests, examples, documentation and data, vendored code."""
 
 from functools import lru_cache
 from typing import Final
@@ -6,15 +6,20 @@ from typing import Final
 _PROSE: Final = frozenset(
     {"markdown", "rst", "text", "json", "yaml", "toml", "xml", "ini", "html", "css", "unknown"}
 )  # fmt: skip
+_EXAMPLES: Final = frozenset({"example", "examples", "sample", "samples", "demo", "demos"})
+_VENDORED: Final = frozenset({"vendor", "vendored", "_vendor", "third_party", "node_modules"})
 _TEST_MARKS: Final = ("test/", "tests/", "testing/", "spec/", "__tests__/", "test_", "_test.", ".test.", ".spec.")
 
 
 @lru_cache(maxsize=32_768)
 def file_rank(path: str, language: str) -> int:
-    """Return 0 for code, 1 for tests, 2 for everything else."""
+    """Return 0 for code, 1 for tests, 2 for examples, 3 for documentation and data, 4 for vendored code."""
+    folders = path.lower().split("/")[:-1]
+    if not _VENDORED.isdisjoint(folders):
+        return 4
     if language in _PROSE:
-        return 2
-    return int(is_test_path(path))
+        return 3
+    return 2 if not _EXAMPLES.isdisjoint(folders) else int(is_test_path(path))
 
 
 def is_test_path(path: str) -> bool:

@@ -4,11 +4,12 @@ Every match says how sure it is, and the answer as a whole says whether anything
 widened by guessing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
-from codeplane.index.facts.outline import Outline
+from codeplane.index.dependents import Reach, computes_imports, reach_of, unknown_hops
 from codeplane.index.facts.reader import FactReader
 from codeplane.index.index_store import IndexedFile
 from codeplane.index.repository_map import is_test_file
@@ -19,8 +20,6 @@ COMPLETE = "complete"
 PARTIAL = "partial"
 HIGH = "high"
 LOW = "low"
-_BY_NAME_OF_MODULE = "python"
-_DYNAMIC_IMPORTS = frozenset({"import_module", "__import__"})
 
 
 class _TestFile(NamedTuple):
@@ -42,17 +41,19 @@ class MatchedTest:
     confidence: str
     reason: str
     modules: tuple[str, ...]
+    distance: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedTests:
-    """The tests a change may affect; `partial` when a file has no module or a test imports by a computed name."""
+    """The tests a change may affect, the surest and nearest first; `partial` when some hop is not known."""
 
     confidence: str
     matches: tuple[MatchedTest, ...]
     changed_modules: tuple[str, ...]
     unresolved_files: tuple[str, ...]
     computed_imports: tuple[str, ...]
+    unknown_hops: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +73,46 @@ def path_to_module(reader: FactReader, path: str) -> str | None:
 
 
 def affected_tests(
-    reader: FactReader, changed_files: Iterable[str], files: Iterable[IndexedFile] | None = None
+    reader: FactReader,
+    changed_files: Iterable[str],
+    files: Iterable[IndexedFile] | None = None,
+    symbols: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> AffectedTests:
-    """Return the test files that import, or by their names use, what changed.
+    """Return the test files that depend on what changed, directly or through other files.
 
-    `files` are those of the reader's epoch, where they are at hand.
+    `files` are those of the reader's epoch, where they are at hand. `symbols` are the definitions that changed, by
+    file, where they are known: a changed fixture affects the tests that ask for it only.
     """
     changed = sorted(set(changed_files))
+    if not changed:
+        return AffectedTests(COMPLETE, (), (), (), ())
     modules = {path: path_to_module(reader, path) for path in changed}
     unresolved = tuple(path for path, module in modules.items() if module is None)
     names = {module for module in modules.values() if module is not None}
     tests = _test_files(reader) if files is None else _tests_among(files)
-    found: dict[str, MatchedTest] = {}
-    _add_links(reader, found, [path for path in changed if modules[path] is not None], tests)
-    _add_imports(reader, found, names, tests)
+    reach = reach_of(reader, [path for path in changed if modules[path] is not None], tests.keys(), symbols)
+    found = {path: _match_of(reader, reach, path) for path in reach.tests}
+    _add_imports(reader, found, {name for path, name in modules.items() if name and path not in tests}, tests)
     for path in changed:
         if path in tests:
             found[path] = MatchedTest(path, HIGH, "it changed itself", ())
-    computed = _computed_imports(reader, tests) if changed else ()
-    confidence = PARTIAL if unresolved or computed else COMPLETE
-    return AffectedTests(
-        confidence, tuple(found[path] for path in sorted(found)), tuple(sorted(names)), unresolved, computed
-    )
+    computed = _computed_imports(reader, tests)
+    hops = unknown_hops(reader, reach, tests.keys())
+    confidence = PARTIAL if unresolved or hops else COMPLETE
+    matches = sorted(found.values(), key=lambda one: (one.confidence != HIGH, one.distance, one.path))
+    return AffectedTests(confidence, tuple(matches), tuple(sorted(names)), unresolved, computed, hops)
+
+
+def _match_of(reader: FactReader, reach: Reach, path: str) -> MatchedTest:
+    """Return a reached test with the files on the way to it."""
+    way = reach.way_to(path)
+    source = way[-1]
+    file = reader.file_at(source)
+    verb = "uses" if path in reach.sure else "depends on"
+    through = f", through {', '.join(way[1:-1][:3])}" if len(way) > 2 else ""
+    modules = (qualifier(file.modules, source),) if file is not None else ()
+    confidence = HIGH if path in reach.sure else LOW
+    return MatchedTest(path, confidence, f"{verb} what {source} defines{through}", modules, len(way) - 1)
 
 
 def imported_sources(reader: FactReader, test_files: Iterable[str]) -> ImportedSources:
@@ -139,28 +158,12 @@ def uncovered_modules(reader: FactReader) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _add_links(reader: FactReader, found: dict[str, MatchedTest], changed: list[str], tests: _TestFiles) -> None:
-    """Add the tests that use definitions of the changed files."""
-    for path in changed:
-        file = reader.file_at(path)
-        if file is None:
-            continue
-        rows = reader.connection.execute(
-            "SELECT path, sum(uses) FROM links JOIN files USING (file_id) WHERE target_file = ? GROUP BY 1",
-            (file.file_id,),
-        )
-        for test, uses in rows:
-            if test in tests and test != path:
-                reason = f"uses what {path} defines ({uses} references)"
-                found.setdefault(test, MatchedTest(test, HIGH, reason, (qualifier(file.modules, path),)))
-
-
 def _add_imports(reader: FactReader, found: dict[str, MatchedTest], names: set[str], tests: _TestFiles) -> None:
     """Add the tests that import a changed module, a parent of it, or something inside it."""
     parents = {parent for name in names for parent in _parents(name)} - names
     for test, imported in _imports_of_tests(reader, tests, names, parents):
         if imported in names:
-            match = MatchedTest(test, HIGH, f"imports {imported}", (imported,))
+            match = MatchedTest(test, HIGH, f"imports {imported}", (imported,), 1)
         elif imported in parents:
             below = tuple(sorted(name for name in names if name.startswith(f"{imported}.")))
             match = MatchedTest(test, LOW, f"imports {imported}, which holds {', '.join(below[:3])}", below)
@@ -218,12 +221,8 @@ def _computed_imports(reader: FactReader, tests: _TestFiles) -> tuple[str, ...]:
     """Return the tests that import by a name the syntax does not show."""
     known = {dialect for dialect in {one.dialect for one in tests.values()} if load_language(dialect) is not None}
     linked = {path: one.facts_id for path, one in tests.items() if one.dialect in known}
-    computing = reader.flagged("computed imports", linked.values(), _computes)
+    computing = reader.flagged("computed imports", linked.values(), computes_imports)
     return tuple(sorted(path for path, facts_id in linked.items() if facts_id in computing))
-
-
-def _computes(outline: Outline) -> bool:
-    return any(row[0] in _DYNAMIC_IMPORTS and row[4] for row in outline.dynamic_rows)
 
 
 def _parents(name: str) -> list[str]:

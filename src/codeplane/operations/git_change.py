@@ -293,7 +293,7 @@ def _tests(workspace: Workspace, paths: Sequence[str]) -> tuple[list[AffectedTes
     if not paths or workspace.index_epoch() is None:
         return [], None
     found = workspace.index.affected_tests(paths)
-    matches = sorted(found.matches, key=lambda one: (one.confidence != HIGH, one.path))
+    matches = found.matches
     return [AffectedTestFile(path=one.path, confidence=one.confidence) for one in matches[:_MOST_TESTS]], (
         found.confidence if len(matches) <= _MOST_TESTS else "partial"
     )

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from dataclasses import replace
 from typing import Any
 
 from codeplane.core.errors import CodePlaneError
@@ -26,6 +27,9 @@ from codeplane.operations.search_models import NAME, SearchHit, SearchRequest, S
 
 # How many files are ranked before the scope narrows them.
 _RANKED = 200
+# Up to so many lines are counted when a page does not hold all of them.
+_MAX_COUNTED = 1_000
+_OTHER_CASE_SCORE = 0.8
 _GLOB = re.compile(r"[*?\[\]\\!#]|/$|\s$")
 
 
@@ -52,9 +56,15 @@ def _lexical(context: CallContext, request: SearchRequest) -> SearchResult:
     index = context.workspace.index
     epoch, after = _place(request)
     state = index.state(epoch)
+    if request.cursor is not None and read_cursor(NAME, request.cursor).get("any_case") is True:
+        query = replace(query, ignore_case=True)
     if epoch is not None and state.epoch != index.state().epoch:
         context.warnings.append(f"this page is of epoch {epoch}; the files have changed since")
-    hits = list(itertools.islice(find_lines(state, query, after, context.workspace.clock), request.limit + 1))
+    hits = _found_lines(context, state, query, request, after)
+    if not hits and after is None and not request.regex and not query.ignore_case:
+        other_case = replace(query, ignore_case=True)
+        hits = _found_lines(context, state, other_case, request, None)
+        query = other_case if hits else query
     if not hits and after is None and not request.regex and len(request.query.split()) > 1:
         found = _ranked(context, state, query, request)
     else:
@@ -64,6 +74,14 @@ def _lexical(context: CallContext, request: SearchRequest) -> SearchResult:
             # The lines may be of an older page's state, and a newer one may have been published meanwhile.
             found = search_symbols.enriched(reader, request.enrichment, found, state)
     return found
+
+
+def _found_lines(
+    context: CallContext, state: IndexState, query: TextQuery, request: SearchRequest, after: Place | None
+) -> list[LineHit]:
+    """Return the lines of a page, and on the first page those after it too, so that they can be counted."""
+    most = request.limit + 1 if after is not None or request.regex else max(request.limit + 1, _MAX_COUNTED)
+    return list(itertools.islice(find_lines(state, query, after, context.workspace.clock), most))
 
 
 def _ranked(context: CallContext, state: IndexState, query: TextQuery, request: SearchRequest) -> SearchResult:
@@ -164,9 +182,12 @@ def _place(request: SearchRequest) -> tuple[int | None, Place | None]:
 def _result(state: IndexState, query: TextQuery, request: SearchRequest, hits: list[LineHit]) -> SearchResult:
     page = hits[: request.limit]
     cursor = None
+    is_other_case = query.ignore_case and not request.ignore_case
     if len(hits) > request.limit:
         last = page[-1]
         place = {"epoch": state.epoch, "path": last.path, "line": last.line, "question": question_of(request)}
+        if is_other_case:
+            place["any_case"] = True
         cursor = make_cursor(NAME, place)
     searched = ordered_files(state, query)
     problems: dict[str, int] = {}
@@ -178,41 +199,53 @@ def _result(state: IndexState, query: TextQuery, request: SearchRequest, hits: l
             reason = f"left out by {item.rule}"
             problems[reason] = problems.get(reason, 0) + 1
     return SearchResult(
-        results=[_hit(hit, with_snippet=request.include_snippets) for hit in page],
-        pagination=Pagination(next_cursor=cursor, total_estimate=None if cursor or request.cursor else len(page)),
+        results=[_hit(hit, with_snippet=request.include_snippets, is_other_case=is_other_case) for hit in page],
+        pagination=Pagination(next_cursor=cursor, total_estimate=_total(request, hits, cursor)),
         query_time_ms=0,
         epoch=state.epoch,
+        about="No line holds this text in this case; lines that hold it in another:" if is_other_case else None,
         files_searched=len(searched) - sum(bool(file.problem) for file in searched),
         not_searched=dict(sorted(problems.items())),
     )
 
 
-def _hit(hit: LineHit, *, with_snippet: bool) -> SearchHit:
+def _total(request: SearchRequest, hits: list[LineHit], cursor: str | None) -> int | None:
+    """Return how many lines there are, None when they were not all counted."""
+    is_counted = cursor is None or (not request.regex and len(hits) < _MAX_COUNTED)
+    return len(hits) if is_counted and request.cursor is None else None
+
+
+def _hit(hit: LineHit, *, with_snippet: bool, is_other_case: bool = False) -> SearchHit:
     return SearchHit(
         path=hit.path,
         line=hit.line,
         column=hit.column,
         snippet=hit.snippet if with_snippet else None,
-        score=1.0,
-        match_type="exact",
+        score=_OTHER_CASE_SCORE if is_other_case else 1.0,
+        match_type="fuzzy" if is_other_case else "exact",
     )
 
 
 def _render(result: SearchResult) -> str:
     lines: list[str] = [result.about] if result.about else []
-    for path, group in itertools.groupby(result.results, key=lambda hit: hit.path):
-        hits = list(group)
+    for path, of_file in itertools.groupby(result.results, key=lambda hit: hit.path):
+        hits = list(of_file)
         if all(hit.tier is None and hit.symbol is not None and hit.matched is not None for hit in hits):
             lines.extend(_symbol_line(hit) for hit in hits)
             continue
         lines.append(path)
-        lines.extend(_line(hit) for hit in hits)
+        for _, group in itertools.groupby(hits, key=lambda hit: (hit.line, hit.tier, hit.symbol)):
+            same = list(group)
+            columns = f"  (columns {', '.join(str(hit.column) for hit in same)})" if len(same) > 1 else ""
+            lines.append(_line(same[0]) + columns)
     if not result.results and not result.about:
         lines.append(f"No line in {counted(result.files_searched, 'file')}.")
     if not result.results:
         lines.extend(f"not searched: {count} {reason}" for reason, count in result.not_searched.items())
     if result.pagination.next_cursor:
-        lines.append(f"more: cursor={result.pagination.next_cursor}")
+        total = result.pagination.total_estimate
+        of = f"{len(result.results)} of {total} are shown; " if total is not None else ""
+        lines.append(f"{of}more: cursor={result.pagination.next_cursor}")
     return "\n".join(lines)
 
 

@@ -76,10 +76,11 @@ class SearchHit(Result):
     column: int
     snippet: str | None = None
     symbol: SymbolInfo | None = None
-    score: float
+    score: float = Field(description="How sure the hit is: 1 as asked or proven, less for other case, form or doubt.")
     match_type: Literal["exact", "fuzzy", "semantic"]
     matched: str | None = Field(None, description="How a symbol's name fits the query.")
     tier: Literal["PROVEN", "STRONG", "ANCHORED"] | None = None
+    role: Literal["reference", "definition", "import", "export"] | None = Field(None, description="Of a reference.")
 
 
 class SearchResult(Result):

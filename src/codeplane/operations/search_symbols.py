@@ -14,13 +14,16 @@ from codeplane.index.index_store import IndexedFile
 from codeplane.index.linking.stored_links import Tier
 from codeplane.index.reconcile import IndexState
 from codeplane.index.reference_search import (
+    ReferenceCount,
     ReferenceHit,
+    Symbol,
     count_references,
     find_possible_references,
     find_references,
+    symbols_of,
 )
-from codeplane.index.symbol_search import Match, SymbolHit, SymbolScope, find_symbols, innermost, kinds_from
-from codeplane.index.text_search import SNIPPET_CHARACTERS, TextQuery, find_lines, language_aliases, snippet_of
+from codeplane.index.symbol_search import Match, SymbolHit, SymbolScope, find_symbols, innermost, kinds_from, symbol_at
+from codeplane.index.text_search import TextQuery, find_lines, language_aliases, snippet_of
 from codeplane.languages.facts import DefinitionKind
 from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.models import Pagination
@@ -40,6 +43,7 @@ MAX_SIGNATURE = 100
 MAX_AMBIGUOUS = 4
 _MAX_SOURCE_LINES = {"function": 80, "class": 200}
 _SCORES = {Match.EXACT: 1.0, Match.FORM: 0.9, Match.INHERITED: 0.8, Match.PREFIX: 0.7, Match.PART: 0.5, Match.TYPO: 0.3}
+_TIER_SCORES = {Tier.PROVEN: 1.0, Tier.STRONG: 0.9, Tier.ANCHORED: 0.5}
 _MEANT = frozenset({Match.EXACT, Match.FORM, Match.INHERITED})
 # What is often used through something whose type is not known, settings of a module included.
 _READ_BY_NAME = frozenset(
@@ -82,21 +86,26 @@ def references(context: CallContext, request: SearchRequest) -> SearchResult:
         imported = file_or_module(reader, request.query.strip()) if not symbols else None
         if imported is not None:
             return _explained(reader, request, _imports_of(context, reader, request, imported))
-        if not symbols or len(symbols) > MAX_AMBIGUOUS:
-            return _explained(reader, request, _instead_of_references(context, reader, request, symbols))
+        meant = symbols_of(reader, symbols)
+        if not meant or len(meant) > MAX_AMBIGUOUS:
+            shown = [one.asked for one in meant]
+            return _explained(reader, request, _instead_of_references(context, reader, request, shown))
         accepts = _path_test(request.scope)
         after = _reference_place(request, reader)
-        found = _all_references(context, reader, request, symbols, accepts, after)
+        found = _all_references(context, reader, request, meant, accepts, after)
         hits = list(itertools.islice(found, request.limit + 1))
         page = hits[: request.limit]
         cursor = None
         if len(hits) > request.limit:
             group, last = page[-1]
             cursor = _cursor(request, reader, {"group": group, "path": last.path, "start": last.start})
-        counts = [count_references(reader, symbol) for symbol in symbols]
-        results = [_reference_hit(hit, symbols, group, request) for group, hit in _one_per_line(page)]
-        about = _about(symbols, counts, request)
-        total = sum(counts) if request.certainty == "sure" and not request.scope.paths else None
+        counts = [count_references(reader, symbol, accepts) for symbol in meant]
+        n_open = None
+        if request.certainty == "all" or not all(count.total for count in counts):
+            n_open = sum(1 for _ in _possible(context, reader, meant, accepts, None))
+        results = [_reference_hit(hit, meant, group, request) for group, hit in page]
+        about = _about(reader, meant, counts, n_open, request)
+        total = sum(count.total for count in counts) + (n_open or 0 if request.certainty == "all" else 0)
         return _explained(reader, request, _answer(index.state(), reader, results, cursor, about, total))
 
 
@@ -164,13 +173,13 @@ def _all_references(
     context: CallContext,
     reader: FactReader,
     request: SearchRequest,
-    symbols: list[SymbolHit],
+    symbols: list[Symbol],
     accepts: Callable[[str], bool],
     after: tuple[int, str, int] | None,
 ) -> "itertools.chain[tuple[int, ReferenceHit]]":
     """Chain the references of each symbol and, when all are asked for, the uses that may be meant."""
 
-    def sure(group: int, symbol: SymbolHit) -> Any:
+    def sure(group: int, symbol: Symbol) -> Any:
         start = after[1:] if after is not None and after[0] == group else None
         return ((group, hit) for hit in find_references(reader, symbol, accepts, start))
 
@@ -184,18 +193,18 @@ def _all_references(
 def _possible(
     context: CallContext,
     reader: FactReader,
-    symbols: list[SymbolHit],
+    symbols: list[Symbol],
     accepts: Callable[[str], bool],
     after: tuple[int, str, int] | None,
 ) -> Any:
     """Yield the uses of the name that could not be resolved, from the files that hold the word."""
     group = len(symbols)
-    name = symbols[0].name
+    name = symbols[0].asked.name
     start = after[1:] if after is not None and after[0] == group else None
     state = context.workspace.index.state()
     lines = find_lines(state, TextQuery(name, whole_word=True), None)
     paths = sorted({hit.path for hit in lines if accepts(hit.path)})
-    yield from ((group, hit) for hit in find_possible_references(reader, name, paths, start))
+    yield from ((group, hit) for hit in find_possible_references(reader, symbols[0], paths, start))
 
 
 def _instead_of_references(
@@ -229,28 +238,40 @@ def _nothing_found(context: CallContext, request: SearchRequest) -> str:
     return text
 
 
-def _one_per_line(page: list[tuple[int, ReferenceHit]]) -> list[tuple[int, ReferenceHit]]:
-    """Leave out a second reference on the same line."""
-    seen = set()
-    kept = []
-    for group, hit in page:
-        key = (group, hit.path, hit.line)
-        if key not in seen:
-            seen.add(key)
-            kept.append((group, hit))
-    return kept
-
-
-def _about(symbols: list[SymbolHit], counts: list[int], request: SearchRequest) -> str:
+def _about(
+    reader: FactReader,
+    symbols: list[Symbol],
+    counts: list[ReferenceCount],
+    n_open: int | None,
+    request: SearchRequest,
+) -> str:
+    """Say what the references are of, how many there are, and what is not among them."""
     lines = [
-        f"{symbol.kind.label} {symbol.lexical_path}, {symbol.file.path}:{symbol.line}: {_counted(count, 'reference')}"
+        f"{symbol.asked.kind.label} {symbol.asked.lexical_path}, {symbol.asked.file.path}:{symbol.asked.line}"
+        f"{_other_definitions(reader, symbol)}: {_counted_references(count)}"
         for symbol, count in zip(symbols, counts, strict=True)
     ]
     if request.certainty == "all":
-        lines.append("Lines marked ? could not be resolved and may mean something else of that name.")
-    elif any(symbol.kind in _READ_BY_NAME for symbol in symbols):
+        lines.append(f"{_counted(n_open or 0, 'more use')} of the name could not be resolved (marked ?).")
+    elif n_open:
+        lines.append(f"{_counted(n_open, 'use')} of the name could not be resolved: certainty=all lists them.")
+    elif n_open is None and any(symbol.asked.kind in _READ_BY_NAME for symbol in symbols):
         lines.append("Uses on receivers of unknown type are not among them: certainty=all lists those too.")
     return "\n".join(lines)
+
+
+def _other_definitions(reader: FactReader, symbol: Symbol) -> str:
+    """Return where the alternatives of a symbol are defined, in brackets; empty when there are none."""
+    own = (symbol.asked.file.file_id, symbol.asked.number)
+    hits = [hit for place in symbol.alternatives if place != own and (hit := symbol_at(reader, *place)) is not None]
+    shown = [f"{hit.file.path}:{hit.line}" for hit in hits[:MAX_AMBIGUOUS]]
+    rest = [f"{len(hits) - len(shown)} more"] if len(hits) > len(shown) else []
+    return f" (also {', '.join(shown + rest)})" if hits else ""
+
+
+def _counted_references(count: ReferenceCount) -> str:
+    imports = f", {count.imports} of them imports" if count.imports else ""
+    return _counted(count.total, "reference") + imports
 
 
 def _counted(count: int, noun: str) -> str:
@@ -264,12 +285,17 @@ def _symbol_hit(reader: FactReader, hit: SymbolHit, request: SearchRequest) -> S
         path=hit.file.path,
         line=hit.line,
         column=hit.column,
-        snippet=None if not request.include_snippets else (hit.documentation[:SNIPPET_CHARACTERS] or None),
+        snippet=_line_of(reader, hit) if request.include_snippets else None,
         symbol=_info(hit, uid),
         score=_SCORES[hit.match],
         match_type="exact" if hit.match is Match.EXACT else "fuzzy",
         matched=hit.match.words,
     )
+
+
+def _line_of(reader: FactReader, hit: SymbolHit) -> str:
+    line = reader.text(hit.file).split(b"\n")[hit.line - 1]
+    return snippet_of(line.decode("utf-8", "replace").rstrip("\r"), hit.column)
 
 
 def _info(hit: SymbolHit, uid: str | None) -> SymbolInfo:
@@ -298,8 +324,8 @@ def _shortened(signature: str) -> str | None:
     return (signature if len(signature) <= MAX_SIGNATURE else signature[: MAX_SIGNATURE - 1] + "…") or None
 
 
-def _reference_hit(hit: ReferenceHit, symbols: list[SymbolHit], group: int, request: SearchRequest) -> SearchHit:
-    symbol = symbols[group] if len(symbols) > 1 and group < len(symbols) else None
+def _reference_hit(hit: ReferenceHit, symbols: list[Symbol], group: int, request: SearchRequest) -> SearchHit:
+    symbol = symbols[group].asked if len(symbols) > 1 and group < len(symbols) else None
     snippet = snippet_of(hit.snippet.rstrip("\r"), hit.column)
     tier = Tier(hit.tier).name
     return SearchHit(
@@ -310,9 +336,10 @@ def _reference_hit(hit: ReferenceHit, symbols: list[SymbolHit], group: int, requ
         symbol=SymbolInfo(name=symbol.name, kind=symbol.kind.label, container=symbol.container or None)
         if symbol is not None
         else None,
-        score=1.0 if tier != "ANCHORED" else 0.5,
+        score=_TIER_SCORES[hit.tier],
         match_type="exact" if tier != "ANCHORED" else "fuzzy",
         tier=tier,
+        role=hit.role.label.lower(),
     )
 
 

@@ -17,7 +17,7 @@ from codeplane.edit.texts import read_text
 from codeplane.govern.mutation_class import AST_REFACTOR, INTENT_EVOLUTION, mutation_class
 from codeplane.govern.stale_edits import LineEdit, merge_suggestion
 from codeplane.govern.writers import last_writer
-from codeplane.index.impact import HIGH
+from codeplane.index.impact import COMPLETE, HIGH, PARTIAL, AffectedTests, MatchedTest
 from codeplane.languages.catalog import dialect_of
 from codeplane.languages.facts import Definition
 from codeplane.ledger.effects import EffectClass, Effects
@@ -40,6 +40,7 @@ NAME = "write_source"
 _MAX_CONTENT = 20_000_000
 _SHOWN_TEXT = 2_000
 _SHOWN_TESTS = 10
+_SHOWN_REASONS = 3
 _MAX_TESTS = 100
 _SHOWN_SYMBOLS = 20
 _MOST_PREVIEW_LINES = 20_000
@@ -191,6 +192,7 @@ class Delta(Result):
     symbols_changed: list[str] = Field(default_factory=list)
     tests_affected: list[AffectedTest] = Field(default_factory=list)
     tests_confidence: str | None = Field(None, description="complete, or partial when tests may be missing.")
+    tests_unknown: list[str] = Field(default_factory=list, description="Why tests may be missing, the first reasons.")
 
 
 class WriteSourceResult(Result):
@@ -235,7 +237,11 @@ def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceRes
         check_not_ignored(workspace, [one.where.real for one in plans], allow_ignored=request.allow_ignored)
         plans = [replace(one, touched=_touched(workspace, one)) for one in plans]
         if request.dry_run:
-            return _result(context, plans, is_applied=False)
+            tests = _affected(context, plans) if _reconciled(context) else None
+            return _result(context, plans, tests, is_applied=False)
+        # What depends on a deleted file is known only before it is gone.
+        gone = [one for one in plans if one.action == "delete"]
+        lost = _affected(context, gone) if gone and _reconciled(context) else None
         context.check_cancelled()
         try:
             workspace.editor.apply(context.call_id, [one.change for one in plans if not _is_nothing(one.change)])
@@ -267,7 +273,33 @@ def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceRes
     _advise_patches(context, plans)
     if workspace.gate.rules().is_enforced:
         context.noted["mutation_class"] = _class_of(plans)
-    return _result(context, plans, is_applied=True, is_indexed=_reconciled(context))
+    tests = _affected(context, [one for one in plans if one not in gone]) if _reconciled(context) else None
+    return _result(context, plans, tests if lost is None else _joined(lost, tests), is_applied=True)
+
+
+def _affected(context: CallContext, plans: Sequence[_FilePlan]) -> AffectedTests:
+    """Return the tests that a change affects, as the index knows the files now."""
+    changed = [one for one in plans if not _is_nothing(one.change)]
+    symbols = {one.where.real.text: one.touched.symbols for one in changed if one.touched.symbols}
+    return context.workspace.index.affected_tests([one.where.real.text for one in changed], symbols)
+
+
+def _joined(one: AffectedTests, other: AffectedTests | None) -> AffectedTests | None:
+    """Return two answers as one; the surer match of a test counts, and it is complete only if both are."""
+    if other is None:
+        return None
+    matches: dict[str, MatchedTest] = {}
+    for match in (*one.matches, *other.matches):
+        if match.path not in matches or match.confidence == HIGH:
+            matches[match.path] = match
+    confidence = one.confidence if one.confidence != COMPLETE else other.confidence
+    return replace(
+        other,
+        confidence=confidence,
+        matches=tuple(matches.values()),
+        unresolved_files=(*one.unresolved_files, *other.unresolved_files),
+        unknown_hops=tuple(dict.fromkeys((*one.unknown_hops, *other.unknown_hops))),
+    )
 
 
 def _advise_patches(context: CallContext, plans: Sequence[_FilePlan]) -> None:
@@ -539,19 +571,17 @@ def _known_definitions(workspace: Workspace, path: str, source: bytes) -> list[D
 
 
 def _result(
-    context: CallContext, plans: Sequence[_FilePlan], *, is_applied: bool, is_indexed: bool = False
+    context: CallContext, plans: Sequence[_FilePlan], found: AffectedTests | None, *, is_applied: bool
 ) -> WriteSourceResult:
     workspace = context.workspace
     files = [_changed_file(one) for one in plans]
     insertions, deletions = sum(one.insertions for one in files), sum(one.deletions for one in files)
     tests: list[AffectedTest] = []
     confidence = None
-    if is_indexed:
-        found = workspace.index.affected_tests(one.where.real.text for one in plans)
-        # The surest first: those that only import a package around the change come last.
-        matches = sorted(found.matches, key=lambda one: (one.confidence != HIGH, one.path))
-        tests = [AffectedTest(path=one.path, confidence=one.confidence) for one in matches[:_MAX_TESTS]]
-        confidence = found.confidence
+    why: list[str] = []
+    if found is not None:
+        tests = [AffectedTest(path=one.path, confidence=one.confidence) for one in found.matches[:_MAX_TESTS]]
+        confidence, why = _completeness(found)
     verb = "changed" if is_applied else "would change"
     n_changed = sum(not _is_nothing(one.change) for one in plans)
     summary = f"{n_changed} file{'s' * (n_changed != 1)} {verb}, +{insertions} -{deletions}"
@@ -571,11 +601,21 @@ def _result(
             symbols_changed=symbols,
             tests_affected=tests,
             tests_confidence=confidence,
+            tests_unknown=why,
         ),
         repository=RepositoryState(head=workspace.repo_version().head, index_epoch=workspace.index_epoch()),
         summary=summary,
         display_to_user=f"{summary}: {', '.join(one.path for one in files[:5])}" + (" …" if len(files) > 5 else ""),
     )
+
+
+def _completeness(found: AffectedTests) -> tuple[str, list[str]]:
+    """Return whether the listed tests are all, and the first reasons why not."""
+    why = [f"{path} is not part of what imports lead to" for path in found.unresolved_files]
+    why += found.unknown_hops
+    if len(found.matches) > _MAX_TESTS:
+        why.insert(0, f"{len(found.matches) - _MAX_TESTS} more tests are affected than are listed")
+    return (PARTIAL if why else found.confidence), why[:_SHOWN_REASONS]
 
 
 def _changed_file(plan: _FilePlan) -> ChangedFile:
@@ -635,8 +675,12 @@ def _render(result: WriteSourceResult) -> str:
     if result.delta.symbols_changed:
         lines.append(" symbols: " + _listed(result.delta.symbols_changed, _SHOWN_SYMBOLS))
     sure = [one.path for one in result.delta.tests_affected if one.confidence == HIGH]
-    if sure:
-        lines.append(" tests: " + _listed(sure, _SHOWN_TESTS))
+    rest = len(result.delta.tests_affected) - len(sure)
+    if sure or rest:
+        more = f"{'; ' * bool(sure)}{rest} less sure" if rest else ""
+        lines.append(" tests: " + _listed(sure, _SHOWN_TESTS) + more)
+    if result.delta.tests_confidence == PARTIAL:
+        lines.append(" more tests may be affected: " + "; ".join(result.delta.tests_unknown))
     return "\n".join(lines)
 
 

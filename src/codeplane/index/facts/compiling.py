@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from codeplane.index.facts.columns import FIRST_EXPRESSION, LOCAL, OF_CALL, OF_EXPRESSION, Columns
-from codeplane.index.facts.outline import Expression, Op, Outline, Rows
+from codeplane.index.facts.outline import ALTERNATIVES, ALTERNATIVES_OR_IMPORT, Expression, Op, Outline, Rows
 from codeplane.languages.facts import (
     EXPRESSION,
     KEYWORD,
@@ -25,6 +25,7 @@ from codeplane.languages.facts import (
     FileFacts,
     Import,
     Reference,
+    ReferenceRole,
 )
 
 # Definitions whose body holds members that others can name.
@@ -53,6 +54,7 @@ _WRITES_MEMBERS: Final = frozenset({"setattr", "delattr", "bracket_access", "var
 _OP_OF_TARGET: Final = {BindTarget.DEF: int(Op.DEFINITION), BindTarget.IMPORT: int(Op.IMPORT)}
 _MEMBER: Final = int(Op.MEMBER)
 _DEF: Final = BindTarget.DEF
+_DEFINES: Final = int(ReferenceRole.DEFINITION)
 _UNKNOWN: Final = BindTarget.UNKNOWN
 _CERTAIN: Final = Certainty.CERTAIN
 _INSTANCE_OF: Final = Definition._fields.index("instance_of")
@@ -202,7 +204,7 @@ class _Program:
             LOCAL if expression is None or expression[0] == Op.DEFINITION else None for expression in bind_expressions
         ]
         fields = tuple(zip(*facts.references, strict=True))
-        starts, spelled, _, _, receivers, binds = fields
+        starts, spelled, _, roles, receivers, binds = fields
         names = {name: number for number, name in enumerate(dict.fromkeys(spelled))}
         links: list[int] = []
         add_link = links.append
@@ -236,6 +238,9 @@ class _Program:
                     link = FIRST_EXPRESSION + number_of((_MEMBER, base, spelled[position]))
             elif receiver in _CODES:
                 link = _CODES[receiver]
+            elif receiver == NO_RECEIVER and roles[position] == _DEFINES:
+                # The name of a member where it is defined: no plain name of another file is meant.
+                link = LOCAL
             else:
                 number = self._first_of_chain(facts.references[position])
                 link = OF_EXPRESSION if number == NONE else FIRST_EXPRESSION + number
@@ -243,7 +248,21 @@ class _Program:
                 uses[link - FIRST_EXPRESSION] += 1
             add_link(link)
             last_start, last_bind, last_link = start, bind, link
+        self._link_doubtful_imports(starts, links)
         return self._with_the_rest(names, fields, list(map(names.__getitem__, spelled)), links)
+
+    def _link_doubtful_imports(self, starts: Sequence[int], links: list[int]) -> None:
+        """Let the names in an import statement mean what it imports, even where they are defined elsewhere too."""
+        for number, one in enumerate(self._facts.imports):
+            if one.certainty is _CERTAIN or one.imported_name in {None, STAR}:
+                continue
+            for position in range(bisect_left(starts, one.start), bisect_left(starts, one.end)):
+                _, name, _, role, receiver, _ = self._facts.references[position]
+                is_named = role == ReferenceRole.IMPORT and receiver == NO_RECEIVER
+                if is_named and name in {one.imported_name, one.alias} and links[position] == LOCAL:
+                    link = self.number_of((_OP_OF_TARGET[BindTarget.IMPORT], number, ""))
+                    links[position] = FIRST_EXPRESSION + link
+                    self.uses[link] += 1
 
     def _with_the_rest(
         self,
@@ -400,12 +419,29 @@ def _file_binds(facts: FileFacts, targets: list[int]) -> dict[str, tuple[int, in
     """Return what the names of the file's own scope are bound to; the first bind speaks for a name."""
     hidden = _names_that_stars_may_hide(facts, targets)
     found: dict[str, tuple[int, int, int]] = {}
+    several: dict[str, list[tuple[int, int]]] = {}
     for one, target in zip(facts.binds, targets, strict=True):
         if one.scope != 0:
             break
         certainty = Certainty.CERTAIN if one.name in hidden else one.certainty
         found.setdefault(one.name, (int(one.target_kind), target, int(certainty)))
+        if certainty is not _CERTAIN:
+            several.setdefault(one.name, []).append((int(one.target_kind), target))
+    last_star = max((one.start for one in facts.imports if _hides_names(one)), default=NONE)
+    for name, places in several.items():
+        first = min(_start_of_target(facts, BindTarget(kind), target) for kind, target in places)
+        if len(places) > 1 and first > last_star:
+            found[name] = merged_alternatives(places) or found[name]
     return found
+
+
+def merged_alternatives(places: list[tuple[int, int]]) -> tuple[int, int, int] | None:
+    """Return what a name with several binds, by kind and target, means as one symbol; None when that is unknown."""
+    kinds = {kind for kind, _ in places}
+    if BindTarget.UNKNOWN in kinds or BindTarget.DEF not in kinds:
+        return None
+    first = next(target for kind, target in places if kind == BindTarget.DEF)
+    return int(BindTarget.DEF), first, ALTERNATIVES_OR_IMPORT if BindTarget.IMPORT in kinds else ALTERNATIVES
 
 
 def _lines(facts: FileFacts, source: bytes) -> list[Sequence[int] | None]:

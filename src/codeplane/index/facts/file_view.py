@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from codeplane.index.facts.columns import FIRST_EXPRESSION, LOCAL, OF_CALL, OF_EXPRESSION, Columns
-from codeplane.index.facts.outline import NAME, Op, Outline
+from codeplane.index.facts.compiling import merged_alternatives
+from codeplane.index.facts.outline import ALTERNATIVES, ALTERNATIVES_OR_IMPORT, NAME, Op, Outline
 from codeplane.index.facts.reader import FactFile, FactReader
 from codeplane.index.linking.stored_links import Target, Tier
-from codeplane.languages.facts import BindTarget, Certainty
+from codeplane.languages.facts import BindTarget, Certainty, ReferenceRole
 
 _SHAPES: Final = {OF_EXPRESSION: "().", OF_CALL: "(=)"}
 
@@ -78,13 +79,38 @@ class FileView:
             return Tier(target.tier), (target.file_id, target.number)
         bind = columns.bind_numbers[position] - 1
         link = columns.links[position]
+        if bind >= 0 and link == LOCAL and columns.bind_doubts[bind] != Certainty.CERTAIN:
+            return self._alternative(bind, columns.roles[position])
         if bind >= 0 and link == LOCAL and columns.bind_kinds[bind] == BindTarget.DEF:
-            if columns.bind_doubts[bind] == Certainty.CERTAIN:
-                return Tier.PROVEN, (self.file.file_id, columns.bind_targets[bind] - 1)
-            return Tier.ANCHORED, None
+            return Tier.PROVEN, (self.file.file_id, columns.bind_targets[bind] - 1)
         if link in {OF_EXPRESSION, OF_CALL} or self._is_member(link):
             return Tier.ANCHORED, None
         return (Tier.ANCHORED if bind >= 0 and link == LOCAL else Tier.UNKNOWN), None
+
+    def _alternative(self, bind: int, role: int) -> tuple[Tier, tuple[int, int] | None]:
+        """Return what a name means that is bound several times: the first of its definitions stands for all of them.
+
+        Where one of the binds is an import, each use may mean what is imported; the import itself does.
+        """
+        columns = self.columns
+        scope, name = columns.bind_scopes[bind], columns.bind_names[bind]
+        if scope == 0:
+            merged = self.outline.file_binds.get(columns.names[name])
+        else:
+            places = [
+                (kind, columns.bind_targets[one] - 1)
+                for one, kind in enumerate(columns.bind_kinds)
+                if columns.bind_scopes[one] == scope
+                and columns.bind_names[one] == name
+                and columns.bind_doubts[one] != Certainty.CERTAIN
+            ]
+            merged = merged_alternatives(places) if len(places) > 1 else None
+        _, target, certainty = merged or (0, 0, int(Certainty.UNCERTAIN))
+        if certainty == ALTERNATIVES:
+            return Tier.PROVEN, (self.file.file_id, target)
+        if certainty == ALTERNATIVES_OR_IMPORT and role != ReferenceRole.IMPORT:
+            return Tier.ANCHORED, (self.file.file_id, target)
+        return Tier.ANCHORED, None
 
     def _is_member(self, link: int) -> bool:
         if link < FIRST_EXPRESSION:

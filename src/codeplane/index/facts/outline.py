@@ -22,12 +22,18 @@ from codeplane.languages.facts import (
 
 FORMAT: Final = 11
 
+# How sure a name of the file's own scope is, besides the values of `Certainty`: several definitions under different
+# conditions are alternatives of one symbol; one of them may also be an import.
+ALTERNATIVES: Final = 2
+ALTERNATIVES_OR_IMPORT: Final = 3
+
 # The columns of definitions that are asked for by themselves.
 NAME: Final = Definition._fields.index("name")
 PATH: Final = Definition._fields.index("lexical_path")
 START: Final = Definition._fields.index("start")
 END: Final = Definition._fields.index("end")
 NAME_START: Final = Definition._fields.index("name_start")
+SCOPE: Final = Definition._fields.index("scope")
 SIGNATURE: Final = Definition._fields.index("signature")
 DECORATORS: Final = Definition._fields.index("decorators")
 DOCUMENTATION: Final = Definition._fields.index("documentation")
@@ -99,7 +105,8 @@ class Outline:
 
     Rows are plain tuples in the order of the types they become, because linking reads hundreds of thousands of them.
     `lines` gives for each definition its first line, the line and column of its name, and its last line.
-    `file_binds` gives for each name of the file's own scope what it is bound to: target kind, target, certainty.
+    `file_binds` gives for each name of the file's own scope what it is bound to: target kind, target, certainty; of
+    alternatives it gives the first definition.
     `members` gives for each class-like definition its members by name; a name defined several times has several.
     `owned` gives members that stand outside of their type, by the type's lexical path. `usages` says how expressions
     are used, where their language tells methods from fields by it. `base_expressions` gives for each

@@ -278,7 +278,7 @@ class FactQueries:
                     is_linked = 0 <= position < len(numbers) and numbers[position]
                     uid = self._target_uid(targets[numbers[position] - 1] if is_linked else None)
                 number += 1
-                label = Certainty(certainty).label
+                label = Certainty(min(certainty, Certainty.UNCERTAIN)).label
                 module = qualifier(file.modules, file.path)
                 yield ExportEntry(_numbered(unit_id, number), unit_id, module, name, uid, label, evidence)
 

@@ -5,7 +5,19 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from codeplane.index.facts.compiling import CLASS_LIKE
-from codeplane.index.facts.outline import DECORATORS, INSTANCE_OF, OWNER, PATH, SIGNATURE, START, Op, Outline
+from codeplane.index.facts.outline import (
+    ALTERNATIVES,
+    ALTERNATIVES_OR_IMPORT,
+    DECORATORS,
+    INSTANCE_OF,
+    OWNER,
+    PATH,
+    SIGNATURE,
+    START,
+    Op,
+    Outline,
+)
+from codeplane.index.linking.alternatives import UNDER_CONDITION, alternatives_in
 from codeplane.index.linking.stored_links import Chain, Step
 from codeplane.index.linking.unit import LinkUnit
 from codeplane.languages.facts import AS_TYPE, CALLED, NONE, READ, BindTarget, Certainty, DefinitionKind
@@ -53,24 +65,32 @@ _WHOLE_MODULE: Final = frozenset({"commonjs", "export_assignment"})
 # Imports of a module that give what the module as a whole is set to.
 _LOADS_WHOLE: Final = frozenset({"js_require"})
 _STATIC_STAR: Final = "java_import_static"
-_UNDER_CONDITION: Final = "cfg"
 _CERTAIN: Final = int(Certainty.CERTAIN)
 _DEF: Final = int(BindTarget.DEF)
 _IMPORT: Final = int(BindTarget.IMPORT)
 
 
 class Tag(IntEnum):
-    """What a value is."""
+    """What a value is.
+
+    Of ALTERNATIVES the first definition stands for all; which one is meant is open, so that nothing is asked of it.
+    MAYBE is the same for a name that may also be an import.
+    """
 
     DEFINITION = 0
     INSTANCE = 1
     MODULE = 2
+    ALTERNATIVES = 3
+    MAYBE = 4
 
 
 # As plain numbers: a member of an enumeration takes many times as long to name, compare and write.
 _TAG_DEFINITION: Final = int(Tag.DEFINITION)
 _TAG_INSTANCE: Final = int(Tag.INSTANCE)
 _TAG_MODULE: Final = int(Tag.MODULE)
+_TAG_ALTERNATIVES: Final = int(Tag.ALTERNATIVES)
+_OPEN_TAGS: Final = {ALTERNATIVES: _TAG_ALTERNATIVES, ALTERNATIVES_OR_IMPORT: int(Tag.MAYBE)}
+_OF_SEVERAL: Final = frozenset(_OPEN_TAGS.values())
 _STEP_IMPORT: Final = int(Step.IMPORT)
 _STEP_STAR: Final = int(Step.STAR)
 _STEP_EXPORT: Final = int(Step.EXPORT)
@@ -284,7 +304,9 @@ class Resolver:
             if not is_bound:
                 continue
             if found is not None and found.value != meaning.value:
-                return Meaning(None, (), asked, is_bound=True)
+                if not self._is_defined_again(found, meaning):
+                    return Meaning(None, (), asked, is_bound=True)
+                meaning = Meaning((_TAG_ALTERNATIVES, *found.value[1:]), found.chain, asked) if found.value else found
             found = meaning
         if found is not None:
             return Meaning(found.value, found.chain, asked, is_bound=True)
@@ -292,6 +314,13 @@ class Resolver:
         if submodule is not None:
             return Meaning((_TAG_MODULE, submodule, NONE), (), asked | {submodule})
         return Meaning(None, (), asked)
+
+    def _is_defined_again(self, one: Meaning, other: Meaning) -> bool:
+        """Say whether two files of a module define a name each, as they do for different systems (Go)."""
+        values = (one.value, other.value)
+        return self._unit.rules.members_stand_in_module and all(
+            value is not None and value[0] in {_TAG_DEFINITION, _TAG_ALTERNATIVES} for value in values
+        )
 
     def _name_in_file(self, file_id: int, name: str) -> tuple[Meaning, bool]:
         """Return what a file offers under a name, and whether it binds the name at all."""
@@ -305,6 +334,8 @@ class Resolver:
             return self._from_stars(file_id, outline, name)
         kind, target, certainty = bound
         meaning = self._target(file_id, kind, target) if certainty == _CERTAIN else _NOTHING
+        if certainty in _OPEN_TAGS:
+            meaning = Meaning((_OPEN_TAGS[certainty], file_id, target), (), _NONE_ASKED)
         if meaning.value is not None and outline.stars and self._unit.rules.last_star_wins:
             meaning = self._unless_hidden(file_id, outline, name, meaning, _start_of(outline, kind, target))
         elif meaning.value is not None and outline.stars and _is_conditional(outline, kind, target):
@@ -568,6 +599,8 @@ class Resolver:
     def _member(self, holder: Value, name: str, usage: int | None = None) -> Meaning:
         """Return a member of a module, a type or a value of a known type."""
         tag, place, number = holder
+        if tag in _OF_SEVERAL:
+            return _NOTHING
         if tag == _TAG_MODULE:
             meaning = self.lookup(str(place), name)
             return meaning if meaning.value is not None else self._member_of_default(str(place), name, meaning)
@@ -706,14 +739,31 @@ class Resolver:
             if self._is_open(places, order[position + 1 :], name):
                 break
             step = _STEP_MEMBER if position == 0 else _STEP_BASE
-            return Meaning((_TAG_DEFINITION, *places[0]), ((step, file_id, number),), asked)
+            return Meaning((self._tag_of(places), *places[0]), ((step, file_id, number),), asked)
         return Meaning(None, (), asked)
 
     def _is_open(self, places: list[tuple[int, int]], bases: tuple[tuple[int, int] | None, ...], name: str) -> bool:
         """Say whether it cannot be told which of its members a type means by a name."""
         if len(places) > 1:
-            return any(self._kind(*place) != _PROPERTY for place in places)
+            return not self._are_alternatives(places)
         return self._kind(*places[0]) in _ASSIGNED and self._has_property(bases, name)
+
+    def _tag_of(self, places: list[tuple[int, int]]) -> int:
+        is_one = len(places) == 1 or all(self._kind(*place) == _PROPERTY for place in places)
+        return _TAG_DEFINITION if is_one else _TAG_ALTERNATIVES
+
+    def _are_alternatives(self, places: list[tuple[int, int]]) -> bool:
+        """Say whether members of a type are alternatives of one: getter and setter, or one for each condition."""
+        if all(self._kind(*place) == _PROPERTY for place in places):
+            return True
+        file_id, first = places[0]
+        rules = self._unit.rules
+        if rules.members_stand_in_module:
+            # Methods of one type that stand in different files of a package are for different systems (Go).
+            owners = {self._outline(file).definition_rows.column(PATH)[one] for file, one in places}
+            return len(owners) == 1 and len({file for file, _ in places}) == len(places)
+        known = alternatives_in(self._outline(file_id), first, rules)
+        return all(file == file_id and one in known for file, one in places)
 
     def _has_property(self, bases: tuple[tuple[int, int] | None, ...], name: str) -> bool:
         """Say whether a base has a property of a name: `self.x = …` below it may then be a call of its setter."""
@@ -810,8 +860,8 @@ class Resolver:
                         is_unknown_below |= not is_level
                     else:
                         (level if is_level else below).append((*base, has_methods and inherits if is_level else True))
-            if len(set(found)) == 1:
-                return Meaning((_TAG_DEFINITION, *found[0]), ((step, file_id, number),), asked)
+            if found and self._are_alternatives(places := sorted(set(found), key=found.index)):
+                return Meaning((self._tag_of(places), *places[0]), ((step, file_id, number),), asked)
             if found or is_unknown:
                 break
             level, is_unknown, step = below, is_unknown_below, _STEP_BASE
@@ -931,7 +981,7 @@ class Resolver:
 
     def _is_class(self, value: Value) -> bool:
         """Say whether a definition is a type that has members: a class or the like, or a name made for one."""
-        return self._is_type(self._kind(int(value[1]), value[2]))
+        return value[0] not in _OF_SEVERAL and self._is_type(self._kind(int(value[1]), value[2]))
 
     def _is_type(self, kind: int) -> bool:
         return kind in _CLASS_LIKE or (kind == _TYPE and not self._unit.rules.exports_are_explicit)
@@ -960,7 +1010,7 @@ def _is_conditional(outline: Outline, kind: int, target: int) -> bool:
     if kind == _IMPORT:
         return bool(outline.import_rows[target][_IS_CONDITIONAL])
     return kind == _DEF and any(
-        one.startswith(_UNDER_CONDITION) for one in outline.definition_rows.column(DECORATORS)[target]
+        one.startswith(UNDER_CONDITION) for one in outline.definition_rows.column(DECORATORS)[target]
     )
 
 

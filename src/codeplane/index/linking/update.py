@@ -23,10 +23,12 @@ from codeplane.index.linking.unit import LinkUnit
 from codeplane.languages.linking import LinkingRules, UnitView
 
 _KEPT_OUTLINES: Final = 200
-_DEFINITION: Final = int(Tag.DEFINITION)
+_DEFINITIONS: Final = frozenset({int(Tag.DEFINITION), int(Tag.ALTERNATIVES), int(Tag.MAYBE)})
+_MAYBE: Final = int(Tag.MAYBE)
 _MEMBER: Final = int(Step.MEMBER)
 _PROVEN: Final = int(Tier.PROVEN)
 _STRONG: Final = int(Tier.STRONG)
+_ANCHORED: Final = int(Tier.ANCHORED)
 _MODULES_ASKED: Final = attrgetter("asked")
 
 
@@ -201,13 +203,14 @@ def _targets(file_id: int, meanings: list[Meaning]) -> tuple[list[Target], "arra
     numbers = array("I")
     add = numbers.append
     for value, chain, _, _ in meanings:
-        if not chain or value is None or value[0] != _DEFINITION:
+        if not chain or value is None or value[0] not in _DEFINITIONS:
             add(0)
             continue
         key = (value, chain)
         number = known.get(key)
         if number is None:
-            targets.append(Target(int(value[1]), value[2], _tier(file_id, chain, int(value[1])), chain))
+            tier = _ANCHORED if value[0] == _MAYBE else _tier(file_id, chain, int(value[1]))
+            targets.append(Target(int(value[1]), value[2], tier, chain))
             number = known[key] = len(targets)
         add(number)
     return targets, numbers

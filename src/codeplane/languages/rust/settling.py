@@ -232,14 +232,17 @@ class Settled:
     def _settle_name_spaces(self) -> None:
         """Say of each name of the file that means different things as type, value or macro that it is open.
 
-        References in this file know which they mean; others that ask for the name do not say.
+        References in this file know which they mean; others that ask for the name do not say. Several definitions in
+        one name space are alternatives, one for each `#[cfg]`.
         """
         meanings: dict[str, set[tuple[int, int]]] = defaultdict(set)
+        name_spaces: dict[str, set[str]] = defaultdict(set)
         for scope, key, name, kind, target, _, _ in self._structure.tables.places:
             if scope == 0 and not key.startswith((PATH, GLOB)):
                 meanings[name].add((kind, target))
+                name_spaces[name].add(key)
         for name, targets in meanings.items():
-            if len(targets) > 1:
+            if len(targets) > 1 and len(name_spaces[name]) > 1:
                 self._structure.tables.bind_unknown(name, ELSEWHERE + name, 0)
 
     def _settle_elsewhere(self) -> None:
