@@ -1,13 +1,15 @@
 """Words that the shell itself understands: printing, tests, looking names up."""
 
+import itertools
 import re
 from typing import Final
 
+from codeplane.govern.shell_risk.characters import PRINTS_CONTROL, makes_control
 from codeplane.govern.shell_risk.places import Standing, why_not_read
 from codeplane.govern.shell_risk.words import Word
 
 # Variables that hold no secret and that no SAFE command can set.
-_PRINTABLE: Final = frozenset({"HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "HOSTNAME", "UID"})
+PRINTABLE: Final = frozenset({"HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "HOSTNAME", "UID"})
 _FORMAT: Final = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d{0,4}(?:\.\d{1,4})?[sdiouxXfeEgGcbq]|%\([^()]*\)T)*", re.DOTALL)
 _UNARY: Final = frozenset("bcdefghknprsuwxzGLNOS")
 _BINARY: Final = frozenset({"=", "==", "!=", "-nt", "-ot", "-ef"})
@@ -15,9 +17,14 @@ _NUMERIC: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _JOINING: Final = frozenset({"!", "-a", "-o"})
 
 
-def why_not_echo(words: list[Word]) -> str | None:
-    """Return what speaks against an `echo`: a variable that may hold a secret."""
-    hidden = next((name for word in words for name in word.variables if name not in _PRINTABLE), None)
+def why_not_echo(words: list[Word], *, is_bash: bool = True) -> str | None:
+    """Return what speaks against an `echo`: a variable that may hold a secret, or a terminal escape."""
+    options = list(itertools.takewhile(lambda word: re.fullmatch(r"-[neE]+", word.value), words))
+    # Other shells' echo reads backslashes without being asked.
+    reads_escapes = not is_bash or any("e" in word.value for word in options)
+    if reads_escapes and makes_control("".join(word.value for word in words[len(options) :])):
+        return PRINTS_CONTROL
+    hidden = next((name for word in words for name in word.variables if name not in PRINTABLE), None)
     return None if hidden is None else f"the variable {hidden} may hold anything"
 
 
@@ -32,6 +39,8 @@ def why_not_printf(words: list[Word]) -> str | None:
     # Some shells evaluate what stands in brackets as arithmetic.
     if any("[" in word.value for word in words[1:]) and re.search(r"%[^%sbq]*[diouxXfeEgG]", words[0].value):
         return "a number that may be evaluated"
+    if makes_control(words[0].value) or ("b" in words[0].value and any(makes_control(one.value) for one in words[1:])):
+        return PRINTS_CONTROL
     return why_not_echo(words[1:])
 
 

@@ -1,20 +1,24 @@
 """The verdict about a command: two parsers have to agree, and every segment has to be known."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from codeplane.core.printable import visible_text
 from codeplane.govern.shell_risk.built_ins import why_not_echo, why_not_printf, why_not_test, why_not_type
 from codeplane.govern.shell_risk.characters import check_characters
+from codeplane.govern.shell_risk.checks import why_not_check
+from codeplane.govern.shell_risk.consequences import consequence
 from codeplane.govern.shell_risk.context import ShellContext
 from codeplane.govern.shell_risk.expressions import why_not_find
 from codeplane.govern.shell_risk.git_readers import why_not_git
-from codeplane.govern.shell_risk.options import why_not_safe
+from codeplane.govern.shell_risk.options import why_not_operand, why_not_safe
 from codeplane.govern.shell_risk.places import Standing, why_not_read
 from codeplane.govern.shell_risk.readers import READERS
 from codeplane.govern.shell_risk.report import RiskReport, RiskVerdict, Segment, UnclearCommandError, strictest
 from codeplane.govern.shell_risk.scripts import why_not_awk, why_not_jq, why_not_sed, why_not_yq
 from codeplane.govern.shell_risk.syntax import Span, check_kinds
+from codeplane.govern.shell_risk.tools import asks_for_version, reader_of, why_not_printenv, why_not_ps
 from codeplane.govern.shell_risk.verification import is_named, is_verification
 from codeplane.govern.shell_risk.words import Operator, Token, Word, read_tokens
 
@@ -26,9 +30,17 @@ _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^]]*\])?\+?=")
 _LOCALE: Final = re.compile(r"[A-Za-z0-9_.@-]*")
 _ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z][A-Za-z0-9_+-]*){0,2}")
 _DURATION: Final = re.compile(r"\d+(?:\.\d+)?[smh]?")
-_SPECIAL: Final = frozenset({"find", "sed", "awk", "jq", "yq", "git"})
 # Inherited variables that change what every program does, and those of single programs.
-_PROGRAM_VARIABLES: Final = {"git": ("GIT_",), "rg": ("RIPGREP_",), "cd": ("CDPATH",)}
+_PROGRAM_VARIABLES: Final = {
+    "git": ("GIT_",), "rg": ("RIPGREP_",), "cd": ("CDPATH",), "less": ("LESS",), "more": ("LESS", "MORE"),
+    "bat": ("BAT_", "LESS"), "batcat": ("BAT_", "LESS"),
+    "--version": ("NODE_", "RUBYOPT", "PERL5", "PYTHON", "JAVA_", "_JAVA", "JDK_", "GOFLAGS", "GOTOOLCHAIN", "RUSTUP_"),
+}  # fmt: skip
+# Programs that look another one up on PATH.
+_LOOKS_UP: Final = {"egrep": "grep", "fgrep": "grep"}
+_ANSWERING: Final = frozenset({*READERS, "sed", "awk", "find", "jq", "yq", "timeout", "nice"})
+_QUESTIONS: Final = {"ulimit": ("-a", "-n", "-u", "-s", "-f", "-v"), "umask": ("-S", "-p"), "dirs": (), "jobs": ("-l",)}
+_FOR_CHECKS: Final = ("CI=", "RUST_BACKTRACE=", "NODE_ENV=", "PYTHONDONTWRITEBYTECODE=", "PYTHONUNBUFFERED=")
 
 
 @dataclass(slots=True)
@@ -156,19 +168,34 @@ def _segment(command: _Command, source: bytes, standing: Standing, *, is_bash: b
     """Return the verdict about one simple command, and where the next one runs."""
     text = source[command.start : command.end].decode("utf-8", "replace")
     for word in (*command.words, *(target for _, target in command.redirects)):
-        word.value = _decoded(word.value)
+        word.value, word.pattern = _decoded(word.value), _decoded(word.pattern)
     words, reason = _without_prefix(command.words)
     reason = reason or _why_not_redirects(command, standing) or _why_not_program(words[0].value, standing)
-    if reason is None and is_verification(standing.context.verification, words):
-        return Segment(text, RiskVerdict.VERIFICATION, ("runs code of the tree to verify it",)), standing
-    if reason is None and any(word.raw.startswith("CI=") for word in command.words[: -len(words)]):
-        reason = "sets CI"
     if reason is None and words[0].value == "cd" and words[0].is_static:
         return _change_directory(command, words[1:], text, standing)
+    n_prefix = len(command.words) - len(words)
+    if reason is None:
+        words, reason = _unwrapped(words, standing)
+    if reason is None and _is_check(words, standing):
+        return Segment(text, RiskVerdict.VERIFICATION, ("runs code of the repository to check it",)), standing
+    if reason is None and any(word.raw.startswith(_FOR_CHECKS) for word in command.words[:n_prefix]):
+        reason = "sets a variable that only checks need"
     reason = reason or _why_not_command(words, standing, is_bash=is_bash)
     if reason is None:
         return Segment(text, RiskVerdict.SAFE), standing
-    return Segment(text, RiskVerdict.DESTRUCTIVE, (reason,)), standing
+    return Segment(text, RiskVerdict.DESTRUCTIVE, (_shown(reason),)), standing
+
+
+def _is_check(words: list[Word], standing: Standing) -> bool:
+    """Tell whether a team has named the command, or whether it is a known check with harmless options."""
+    if is_verification(standing.context.verification, words):
+        return True
+    return not any(word.inner for word in words) and why_not_check(words, standing) is None
+
+
+def _shown(reason: str) -> str:
+    """Names of files and settings end up in reasons, which are printed on one line."""
+    return visible_text(reason).replace("\n", " ").replace("\t", " ")
 
 
 def _decoded(value: str) -> str:
@@ -198,8 +225,8 @@ def _is_harmless_variable(name: str, value: str, raw: str) -> bool:
         return _ZONE.fullmatch(value) is not None
     if name == "GIT_OPTIONAL_LOCKS":
         return value == "0"
-    if name in {"CI", "NO_COLOR"}:
-        return value in {"1", "true"}
+    if name in {"CI", "NO_COLOR", "RUST_BACKTRACE", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "NODE_ENV"}:
+        return value in {"1", "true", "full", "test"}
     return False
 
 
@@ -248,19 +275,36 @@ def _change_directory(command: _Command, words: list[Word], text: str, standing:
 
 def _why_not_command(words: list[Word], standing: Standing, *, is_bash: bool) -> str | None:
     """Return what speaks against a command without prefix, None when it only reads."""
-    words, reason = _unwrapped(words)
-    if reason is not None:
-        return reason
     name = words[0].value
-    if words[0].has_glob or words[0].variables:
-        return "the program is not known before it runs"
+    if words[0].has_glob or words[0].variables or words[0].inner:
+        return "which program runs is only known when it runs"
     name = re.sub(r"^/(?:usr/)?bin/(?=[^/]+$)", "", name)
     reason = _why_not_program(name, standing)
+    reason = reason or _why_not_inner(name, words, standing, is_bash=is_bash)
     if reason is not None:
         return reason
     if is_named(standing.context.read_only, words):
         return None
+    if asks_for_version([replace(words[0], value=name), *words[1:]], _ANSWERING):
+        inherited = _inherited("--version", standing)
+        return f"the inherited variable {inherited} changes what it does" if inherited else None
     return _why_not_named(name, words, standing, is_bash=is_bash)
+
+
+def _why_not_inner(name: str, words: list[Word], standing: Standing, *, is_bash: bool) -> str | None:
+    """Return what speaks against the commands whose output becomes words of this one."""
+    for word in words:
+        if not word.inner:
+            continue
+        if name not in ({*READERS, "echo"} if word.is_listing else {"git"}):
+            return f"passes the output of {word.inner} to {name[:60]}"
+        inner = [one for one in read_tokens(word.inner, is_bash=is_bash) if isinstance(one, Word)]
+        reason = _why_not_command(inner, standing, is_bash=is_bash)
+        for operand in inner[2:]:
+            reason = reason or why_not_operand(operand, standing, is_git=True)
+        if reason is not None:
+            return reason
+    return None
 
 
 def _why_not_named(  # noqa: C901, PLR0911, PLR0912 - one line per program with rules of its own.
@@ -269,6 +313,15 @@ def _why_not_named(  # noqa: C901, PLR0911, PLR0912 - one line per program with 
     rest = words[1:]
     if name in READERS:
         return why_not_safe(READERS[name], rest, standing)
+    if (found := reader_of(words)) is not None:
+        return why_not_safe(found[0], found[1], standing)
+    if name == "ps":
+        return why_not_ps(rest)
+    if name == "printenv":
+        return why_not_printenv(rest)
+    if name in {"ulimit", "umask", "dirs", "jobs"}:
+        is_question = not rest or (len(rest) == 1 and rest[0].raw in _QUESTIONS[name])
+        return None if is_question else f"{name} in this form changes the shell"
     if name == "git":
         return why_not_git(rest, standing)
     if name == "find":
@@ -282,7 +335,7 @@ def _why_not_named(  # noqa: C901, PLR0911, PLR0912 - one line per program with 
     if name == "yq":
         return why_not_yq(rest, standing)
     if name == "echo":
-        return why_not_echo(rest)
+        return why_not_echo(rest, is_bash=is_bash)
     if name == "printf":
         return why_not_printf(rest)
     if name == "type":
@@ -296,13 +349,16 @@ def _why_not_named(  # noqa: C901, PLR0911, PLR0912 - one line per program with 
     if name == "[" or (name == "[[" and is_bash):
         is_closed = bool(rest) and rest[-1].raw == {"[": "]", "[[": "]]"}[name]
         return why_not_test(rest[:-1], standing) if is_closed else "a test that does not end"
-    return f"{name[:60]} is not known to only read"
+    return consequence(name, rest)
 
 
-def _unwrapped(words: list[Word]) -> tuple[list[Word], str | None]:
+def _unwrapped(words: list[Word], standing: Standing) -> tuple[list[Word], str | None]:
     """Take off wrappers that only run their operands: time, command, nice, timeout."""
     rest = list(words)
     for _ in range(4):
+        reason = _why_not_program(rest[0].value, standing) if rest else None
+        if reason is not None:
+            return rest, reason
         name = rest[0].value if rest and rest[0].is_static else ""
         is_bare = len(rest) > 1 and not rest[1].value.startswith("-")
         if name in {"time", "command", "nice"} and is_bare:
@@ -331,8 +387,9 @@ def _why_not_program(name: str, standing: Standing) -> str | None:
     inherited = _inherited(name, standing)
     if inherited:
         return f"the inherited variable {inherited} changes what it does"
-    if name in standing.context.shadowed:
-        return f"a directory of the tree on PATH has its own {name}"
+    for program in (name, _LOOKS_UP.get(name, name)):
+        if program in standing.context.shadowed:
+            return f"the repository or a shared directory has its own {program}, which would run instead"
     return None
 
 

@@ -5,7 +5,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from codeplane.govern.shell_risk.places import Standing, why_not_matched, why_not_read
+from codeplane.govern.shell_risk.places import (
+    Standing,
+    why_not_followed,
+    why_not_matched,
+    why_not_read,
+    why_not_word,
+)
 from codeplane.govern.shell_risk.words import Word
 
 _NUMBER: Final = re.compile(r"[-+]?\d[\d.,%]*[a-zA-Z]{0,2}")
@@ -46,6 +52,8 @@ class Reader:
     if it is attached. The long ones alike; a value of `long_valued` may follow `=` or be the next word. `paths` names
     options whose value is a file, `names` those whose value is a pattern of file names. Operands from `first_path` on
     are files; -1: none is. Values of letters in `apart` may not be attached, because the program would read on.
+    `follows`: with one option of each group the program follows every link below its operands. `pattern_options` take
+    the place of the operand before `first_path`. `whole`: an option with one dash is one name, not a row of letters.
     `listable` are places outside of the tree that may be named. `may_glob`: a file that is named like an option does
     no harm.
     """
@@ -65,6 +73,9 @@ class Reader:
     is_git: bool = False
     apart: str = ""
     listable: tuple[str, ...] = ()
+    follows: tuple[tuple[str, ...], ...] = ()
+    pattern_options: tuple[str, ...] = ()
+    whole: bool = False
     check: Check = no_more
     known: dict[str, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
@@ -74,6 +85,8 @@ class Reader:
             self.known.update(dict.fromkeys(names, kind))
         for long, kind in ((self.long, "flag"), (self.long_valued, "value"), (self.long_attached, "attached")):
             self.known.update({f"-{name}": kind for name in long})
+            if self.whole:
+                self.known.update(dict.fromkeys(long, kind))
 
 
 def why_not_safe(reader: Reader, words: list[Word], standing: Standing) -> str | None:
@@ -83,8 +96,16 @@ def why_not_safe(reader: Reader, words: list[Word], standing: Standing) -> str |
         return given
     if len(given.operands) > reader.max_operands:
         return "too many operands"
-    reason = next(_objections(reader, given, standing), None)
+    reason = next(_objections(reader, given, standing), None) or _why_not_links(reader, given, standing)
     return reason if reason is not None else reader.check(given, standing)
+
+
+def _why_not_links(reader: Reader, given: Given, standing: Standing) -> str | None:
+    if not reader.follows or not all(given.has(*group) for group in reader.follows):
+        return None
+    first = 0 if given.has(*reader.pattern_options) else reader.first_path
+    reasons = (why_not_followed(word, standing) for word in given.operands[first:] or (None,))
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def _objections(reader: Reader, given: Given, standing: Standing) -> Iterator[str]:
@@ -106,11 +127,11 @@ def _why_not_name_pattern(pattern: str, standing: Standing) -> str | None:
         return None
     found = re.search(r"\{([^{}]*)\}", pattern)
     if found is None:
-        return why_not_matched(pattern, standing, finds_hidden=True)
+        return why_not_matched(pattern, standing)
     if pattern.count("{") > 1:
         return "a pattern with several alternatives"
     for one in found[1].split(","):
-        reason = why_not_matched(pattern[: found.start()] + one + pattern[found.end() :], standing, finds_hidden=True)
+        reason = why_not_matched(pattern[: found.start()] + one + pattern[found.end() :], standing)
         if reason is not None:
             return reason
     return None
@@ -119,7 +140,7 @@ def _why_not_name_pattern(pattern: str, standing: Standing) -> str | None:
 def why_not_operand(word: Word, standing: Standing, *, is_git: bool = False) -> str | None:
     """Return what speaks against a word as a file to read."""
     if not is_git:
-        return (why_not_matched if word.has_glob else why_not_read)(word.value, standing)
+        return why_not_word(word, standing)
     # Git takes a revision with a path behind a colon, and expands patterns itself.
     texts = {word.value}
     if word.value.startswith((":!", ":^", ":(exclude")):
@@ -128,7 +149,7 @@ def why_not_operand(word: Word, standing: Standing, *, is_git: bool = False) -> 
         texts = {part.rpartition(")")[2] if part.startswith("(") else part for part in word.value.split(":")}
     for text in texts:
         path = text.lstrip("/") if ":" in word.value else text
-        reason = why_not_matched(path, standing, finds_hidden=True)
+        reason = why_not_matched(path, standing)
         if reason is not None:
             return reason
     return None
@@ -156,7 +177,8 @@ def read_options(reader: Reader, words: list[Word]) -> Given | str:
         elif reader.has_numbers and word.value[1:].isdigit():
             options.append(("#", word.value[1:]))
         else:
-            read = _long(reader, word, waiting) if word.value.startswith("--") else _short(reader, word, waiting)
+            is_long = reader.whole or word.value.startswith("--")
+            read = _long(reader, word, waiting) if is_long else _short(reader, word, waiting)
             if isinstance(read, str):
                 return read
             options += read
@@ -165,7 +187,9 @@ def read_options(reader: Reader, words: list[Word]) -> Given | str:
 
 def _long(reader: Reader, word: Word, waiting: list[Word]) -> list[tuple[str, str | None]] | str:
     name, has_value, value = word.value[1:].partition("=")
-    kind = reader.known.get(name) if len(name) > 1 else None
+    kind = reader.known.get(name) if len(name) > 1 or reader.whole else None
+    if word.has_glob and name in reader.paths:
+        return f"{word.raw} is only known when it runs"
     if kind is None:
         return f"the option {word.value} is not known to be harmless"
     if has_value:

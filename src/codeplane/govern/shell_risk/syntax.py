@@ -11,7 +11,8 @@ _GRAMMAR: Final = Language(tree_sitter_bash.language())
 MAX_NODES: Final = 8000
 _KINDS: Final = frozenset(
     {
-        "ansi_c_string", "binary_expression", "command", "command_name", "comment", "concatenation", "expansion",
+        "ansi_c_string", "binary_expression", "command", "command_name", "command_substitution", "comment",
+        "concatenation", "expansion",
         "file_descriptor", "file_redirect", "list", "negated_command", "number", "pipeline", "program", "raw_string",
         "redirected_statement", "simple_expansion", "special_variable_name", "string", "string_content",
         "test_command", "test_operator", "unary_expression", "variable_assignment", "variable_name", "word",
@@ -48,7 +49,9 @@ def check_kinds(source: bytes) -> list[Span]:
             spans += _words_of(children)
         elif kind == "test_command":
             spans.append((node.start_byte, node.end_byte))
-        waiting.extend(children)
+        if kind != "command_substitution":
+            # `words.py` lets only fixed forms through, and reads what is in them.
+            waiting.extend(children)
     return sorted(spans)
 
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from codeplane.govern.shell_risk.patterns import QUOTED, expands_braces, widened
 from codeplane.govern.shell_risk.report import UnclearCommandError
 
 _OPERATORS: Final = ("&>>", "&&", "||", "|&", "&>", ">>", ">&", ";", "|", "<", ">", "\n")
@@ -26,6 +27,10 @@ _VARIABLE: Final = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-
 # After these an interactive shell leaves an exclamation mark alone.
 _NO_HISTORY: Final = frozenset(" \t\n=('\"|&;)")
 MAX_WORDS: Final = 2000
+# Substitutions that print names of the tree's own files, and those that print one commit id.
+_ARGUMENT: Final = r"(?: (?:'[\w.*/-]+'|[\w./^~-]+))*"
+_LISTING: Final = re.compile(rf"\$\((git ls-files{_ARGUMENT})\)")
+_COMMIT: Final = re.compile(rf"\$\((git merge-base{_ARGUMENT})\)")
 
 
 @dataclass(slots=True)
@@ -33,6 +38,8 @@ class Word:
     """A word; `value` is what the program gets, unless it `has_glob` or holds `variables`.
 
     `starts_open`: the first character is one of a pattern, so that the word may become an option.
+    `pattern` matches at least the names that a word with a glob becomes.
+    `inner` is the command of a substitution; `is_listing` says that its output becomes any number of file names.
     """
 
     start: int
@@ -42,6 +49,9 @@ class Word:
     has_glob: bool = False
     starts_open: bool = False
     variables: tuple[str, ...] = ()
+    pattern: str = ""
+    inner: str = ""
+    is_listing: bool = False
 
     @property
     def is_static(self) -> bool:
@@ -67,16 +77,28 @@ class _Reading:
     is_bash: bool
     position: int = 0
     value: list[str] = field(default_factory=list)
+    shape: list[str] = field(default_factory=list)
     variables: list[str] = field(default_factory=list)
     has_glob: bool = False
     starts_open: bool = False
-    n_braces: int = 0
+    inner: str = ""
+    is_listing: bool = False
 
     def ahead(self, length: int = 1) -> str:
         return self.text[self.position : self.position + length]
 
     def has(self, start: str) -> bool:
         return self.text.startswith(start, self.position)
+
+    def quote(self, text: str) -> None:
+        """Add text in which no character has a meaning; an empty one still begins the word."""
+        self.value.append(text)
+        self.shape.append(QUOTED * len(text))
+
+    def bare(self, character: str) -> None:
+        """Add a character that the shell may still expand."""
+        self.value.append(character)
+        self.shape.append(character)
 
 
 def read_tokens(text: str, *, is_bash: bool) -> list[Token]:
@@ -132,22 +154,31 @@ def _join_descriptor(reading: _Reading, tokens: list[Token]) -> None:
 
 def _word(reading: _Reading) -> Word:
     start = reading.position
-    reading.value, reading.variables = [], []
-    reading.has_glob = reading.starts_open = False
-    reading.n_braces = 0
+    reading.value, reading.shape, reading.variables = [], [], []
+    reading.has_glob = reading.starts_open = reading.is_listing = False
+    reading.inner = ""
     if reading.has("~"):
         raise UnclearCommandError("a home directory")
     while reading.position < len(reading.text) and reading.ahead() not in " \t\n&|;<>()":
         _piece(reading)
     raw = reading.text[start : reading.position]
-    value, variables = "".join(reading.value), tuple(reading.variables)
+    value, shape = "".join(reading.value), "".join(reading.shape)
     if raw in {"[", "[["}:
-        # A lone bracket begins a test; as a pattern it fits nothing but itself.
+        # A lone bracket begins a test; as a pattern it matches nothing but itself.
         return Word(start, reading.position, raw, value)
-    return Word(start, reading.position, raw, value, reading.has_glob, reading.starts_open, variables)
+    if expands_braces(shape):
+        raise UnclearCommandError("uses a brace expansion, which becomes several words")
+    if re.match(r"\w+\+?=", shape) and re.search(r"[=:]~", shape):
+        raise UnclearCommandError("names a home directory")
+    if reading.is_listing and not _LISTING.fullmatch(raw):
+        raise UnclearCommandError("joins a list of files with other text")
+    word = Word(start, reading.position, raw, value, reading.has_glob, reading.starts_open, tuple(reading.variables))
+    word.pattern = widened(value, shape) if reading.has_glob and not reading.is_listing else ""
+    word.inner, word.is_listing = reading.inner, reading.is_listing
+    return word
 
 
-def _piece(reading: _Reading) -> None:  # noqa: C901 - one branch per character that means something.
+def _piece(reading: _Reading) -> None:
     character = reading.ahead()
     if character == "'":
         _single_quoted(reading)
@@ -165,13 +196,7 @@ def _piece(reading: _Reading) -> None:  # noqa: C901 - one branch per character 
             reading.has_glob = True
         elif character == "!":
             _check_history(reading)
-        elif character == "{":
-            reading.n_braces += 1
-        elif character == "}":
-            reading.n_braces = max(0, reading.n_braces - 1)
-        elif reading.n_braces and (character == "," or reading.has("..")):
-            raise UnclearCommandError("a brace expansion")
-        reading.value.append(character)
+        reading.bare(character)
         reading.position += 1
 
 
@@ -185,7 +210,7 @@ def _single_quoted(reading: _Reading) -> None:
     end = reading.text.find("'", reading.position + 1)
     if end < 0:
         raise UnclearCommandError("an unbalanced quote")
-    reading.value += [reading.text[reading.position + 1 : end], ""]
+    reading.quote(reading.text[reading.position + 1 : end])
     reading.position = end + 1
 
 
@@ -194,13 +219,13 @@ def _escaped(reading: _Reading) -> None:
     if not following:
         raise UnclearCommandError("an escape with nothing behind it")
     if following != "\n":
-        reading.value.append(following)
+        reading.quote(following)
     reading.position += 2
 
 
 def _double_quoted(reading: _Reading) -> None:
     reading.position += 1
-    reading.value.append("")
+    reading.quote("")
     while True:
         character = reading.ahead()
         if not character:
@@ -214,12 +239,12 @@ def _double_quoted(reading: _Reading) -> None:
             _dollar_in_quotes(reading)
             continue
         if character == "\\" and reading.ahead(2)[1:] in tuple('$`"\\\n'):
-            reading.value.append(reading.ahead(2)[1:].replace("\n", ""))
+            reading.quote(reading.ahead(2)[1:].replace("\n", ""))
             reading.position += 2
             continue
         if character == "!":
             _check_history(reading)
-        reading.value.append(character)
+        reading.quote(character)
         reading.position += 1
 
 
@@ -227,7 +252,7 @@ def _dollar_in_quotes(reading: _Reading) -> None:
     following = reading.ahead(2)[1:]
     if following in ('"', " ", "|", ")", "/", "\\", ",", ".", "%", "^", "&", ";"):
         # A dollar before these is a dollar: regular expressions end in one.
-        reading.value.append("$")
+        reading.quote("$")
         reading.position += 1
         return
     _expansion(reading)
@@ -239,8 +264,17 @@ def _dollar(reading: _Reading) -> None:
     elif reading.has('$"'):
         raise UnclearCommandError("a translated string")
     elif reading.ahead(2) in ("$", "$ ", "$\t", "$\n"):
-        reading.value.append("$")
+        reading.quote("$")
         reading.position += 1
+    elif (found := _LISTING.match(reading.text, reading.position)) is not None:
+        reading.inner, reading.is_listing = found[1], True
+        reading.has_glob = reading.starts_open = True
+        reading.quote(found[0])
+        reading.position = found.end()
+    elif (found := _COMMIT.match(reading.text, reading.position)) is not None and not reading.inner:
+        reading.inner = found[1]
+        reading.quote("0" * 40)
+        reading.position = found.end()
     else:
         _expansion(reading)
 
@@ -248,7 +282,7 @@ def _dollar(reading: _Reading) -> None:
 def _expansion(reading: _Reading) -> None:
     if reading.has("$?"):
         # Always a small number.
-        reading.value.append("0")
+        reading.quote("0")
         reading.position += 2
         return
     found = _VARIABLE.match(reading.text, reading.position)
@@ -262,7 +296,7 @@ def _ansi_string(reading: _Reading) -> None:
     if not reading.is_bash:
         raise UnclearCommandError("a string that sh does not know")
     reading.position += 2
-    reading.value.append("")
+    reading.quote("")
     while True:
         character = reading.ahead()
         if not character:
@@ -274,8 +308,8 @@ def _ansi_string(reading: _Reading) -> None:
             plain = _ANSI_ESCAPES.get(reading.ahead(2)[1:])
             if plain is None:
                 raise UnclearCommandError("an escape that hides a character")
-            reading.value.append(plain)
+            reading.quote(plain)
             reading.position += 2
             continue
-        reading.value.append(character)
+        reading.quote(character)
         reading.position += 1
