@@ -33,12 +33,12 @@ def why_not_printf(words: list[Word]) -> str | None:
     is_ended = bool(words) and words[0].value == "--"
     words = words[1:] if is_ended else words
     if not words or not words[0].is_static or (words[0].value.startswith("-") and not is_ended):
-        return "printf without a plain format"
+        return "printf has no plain format"
     if not _FORMAT.fullmatch(words[0].value):
-        return "a format that may set a variable"
+        return "the format of printf may set a variable"
     # Some shells evaluate what stands in brackets as arithmetic.
     if any("[" in word.value for word in words[1:]) and re.search(r"%[^%sbq]*[diouxXfeEgG]", words[0].value):
-        return "a number that may be evaluated"
+        return "printf may evaluate a number as an expression"
     if makes_control(words[0].value) or ("b" in words[0].value and any(makes_control(one.value) for one in words[1:])):
         return PRINTS_CONTROL
     return why_not_echo(words[1:])
@@ -48,7 +48,7 @@ def why_not_type(words: list[Word]) -> str | None:
     """Return what speaks against a `type`."""
     options = [word.value for word in words if word.value.startswith("-")]
     if not all(word.is_static for word in words) or not all(re.fullmatch(r"-[afpPt]+", one) for one in options):
-        return "type with words that are not plain"
+        return "type has words that are not plain names"
     return None
 
 
@@ -56,20 +56,20 @@ def why_not_test(words: list[Word], standing: Standing) -> str | None:  # noqa: 
     """Return what speaks against the inside of a test; `-v` and arithmetic may evaluate a subscript."""
     values = [word.value for word in words]
     if not values:
-        return "a test of nothing"
+        return "tests nothing"
     if not all(word.is_static for word in words):
-        return "a test of something that is not known before it runs"
+        return "tests something that is only known when it runs"
     for position, value in enumerate(values):
         is_operator = value in _BINARY | _NUMERIC | _JOINING or re.fullmatch(r"-[a-zA-Z]", value) is not None
         if value in _NUMERIC:
             around = (*values[max(0, position - 1) : position], *values[position + 1 : position + 2])
             if not all(re.fullmatch(r"-?\d+", one) for one in around):
-                return "a comparison of something that is no number"
+                return "compares something that is not a number"
         elif is_operator:
             if value.startswith("-") and value not in _BINARY | _JOINING and value[1] not in _UNARY:
-                return f"the test {value} is not known to be harmless"
+                return f"the test {value} is not on the list of harmless tests"
         elif value.startswith("-") or "[" in value:
-            return f"{value} in a test is not known to be harmless"
+            return f"{value} is not allowed in a test"
         else:
             reason = why_not_read(value, standing)
             if reason is not None:

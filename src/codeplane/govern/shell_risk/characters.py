@@ -50,7 +50,7 @@ def check_characters(text: str) -> None:
         UnclearCommandError: With the reason.
     """
     if len(text) > MAX_CHARACTERS:
-        raise UnclearCommandError(f"longer than {MAX_CHARACTERS} characters")
+        raise UnclearCommandError(f"is longer than {MAX_CHARACTERS} characters")
     if _PLAIN.fullmatch(text):
         return
     for character in text:
@@ -58,4 +58,4 @@ def check_characters(text: str) -> None:
             continue
         is_seen = unicodedata.category(character) in _SEEN_CATEGORIES or ord(character) in _ARROWS
         if not is_seen or character in _BLANK:
-            raise UnclearCommandError(f"an invisible, control or misleading character: U+{ord(character):04X}")
+            raise UnclearCommandError(f"has an invisible, control or misleading character: U+{ord(character):04X}")

@@ -235,4 +235,5 @@ def why_not_check(words: list[Word], standing: Standing) -> str | None:
     if found is None:
         return ""
     reader, rest = found
-    return why_not_safe(reader, rest, standing)
+    reason = why_not_safe(reader, rest, standing)
+    return reason if reason is None else reason.replace("options that only read", "options that only check")

@@ -8,7 +8,7 @@ from codeplane.core.printable import visible_text
 from codeplane.govern.shell_risk.built_ins import why_not_echo, why_not_printf, why_not_test, why_not_type
 from codeplane.govern.shell_risk.characters import check_characters
 from codeplane.govern.shell_risk.checks import why_not_check
-from codeplane.govern.shell_risk.consequences import consequence
+from codeplane.govern.shell_risk.consequences import consequence, unread_consequence
 from codeplane.govern.shell_risk.context import ShellContext
 from codeplane.govern.shell_risk.expressions import why_not_find
 from codeplane.govern.shell_risk.git_readers import why_not_git
@@ -60,21 +60,21 @@ def classify(command: str, shell: str = "bash", context: ShellContext = ShellCon
     try:
         return _classified(command, shell, context)
     except UnclearCommandError as error:
-        return RiskReport(RiskVerdict.DESTRUCTIVE, (), (error.reason,))
+        return RiskReport(RiskVerdict.DESTRUCTIVE, (), (_shown(unread_consequence(command, error.reason)),))
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         # A mistake in here must never let a command through.
-        return RiskReport(RiskVerdict.DESTRUCTIVE, (), (f"it could not be understood ({type(error).__name__})",))
+        return RiskReport(RiskVerdict.DESTRUCTIVE, (), (f"cannot be understood ({type(error).__name__})",))
 
 
 def _classified(command: str, shell: str, context: ShellContext) -> RiskReport:
     if shell not in _SHELLS:
-        raise UnclearCommandError(f"the shell {str(shell)[:40]!a} is not modelled")
+        raise UnclearCommandError(f"the shell {str(shell)[:40]!a} is not supported; only bash and sh are")
     check_characters(command)
     source = command.encode("utf-8")
     text = source.decode("latin-1")
     commands = _commands(read_tokens(text, is_bash=shell == "bash"))
     if [_own_span(one) for one in commands] != _grouped(check_kinds(source), commands):
-        raise UnclearCommandError("two parsers read it differently")
+        raise UnclearCommandError("two parsers disagree about it")
     standing = Standing.of(context)
     segments = []
     for one in commands:
@@ -137,10 +137,10 @@ def _commands(tokens: list[Token]) -> list[_Command]:
             current = _Command(token.start, token.start, in_pipe=before in {"|", "|&"}, after=before)
             commands.append(current)
             if len(commands) > MAX_SEGMENTS:
-                raise UnclearCommandError(f"more than {MAX_SEGMENTS} segments")
+                raise UnclearCommandError(f"has more than {MAX_SEGMENTS} commands")
         current.end = _add(current, token, waiting)
     if not commands or (current is None and before in _JOINING):
-        raise UnclearCommandError("nothing to run")
+        raise UnclearCommandError("has no command to run")
     return commands
 
 
@@ -149,7 +149,7 @@ def _after_separator(token: Operator, current: _Command | None, before: str) -> 
         return token.text
     # A new line may follow anything; the others need a command before them.
     if token.text != "\n":
-        raise UnclearCommandError("nothing to run before a separator")
+        raise UnclearCommandError("has no command before a separator")
     return before
 
 
@@ -159,7 +159,7 @@ def _add(command: _Command, token: Token, waiting: list[Token]) -> int:
         return token.end
     target = waiting.pop() if waiting else None
     if not isinstance(target, Word):
-        raise UnclearCommandError("a redirect to nothing")
+        raise UnclearCommandError("redirects to nothing")
     command.redirects.append((token, target))
     return target.end
 
@@ -212,7 +212,7 @@ def _without_prefix(words: list[Word]) -> tuple[list[Word], str | None]:
         if not word.is_static or not _is_harmless_variable(found[1], word.value[found.end() :], word.raw):
             return rest, f"sets {found[1]}"
     if not rest:
-        return rest, "only sets variables, or runs nothing"
+        return rest, "only sets variables"
     return rest, None
 
 
@@ -233,14 +233,16 @@ def _is_harmless_variable(name: str, value: str, raw: str) -> bool:
 def _why_not_redirects(command: _Command, standing: Standing) -> str | None:
     for operator, target in command.redirects:
         if not target.is_static:
-            return f"a redirect to {target.raw}"
+            return f"redirects to {target.raw}, which is only known when it runs"
         if operator.text == "<":
-            reason = why_not_read(target.value, standing) if operator.descriptor in {"", "0"} else "another descriptor"
+            reason = (
+                why_not_read(target.value, standing) if operator.descriptor in {"", "0"} else "reads another descriptor"
+            )
             if target.value.startswith("/") and not standing.context.root:
-                reason = reason or (None if target.value == "/dev/null" else "input from outside of the repository")
+                reason = reason or (None if target.value == "/dev/null" else "reads input from outside the repository")
         elif operator.text == ">&":
             is_copy = target.raw in {"1", "2"} and operator.descriptor in {"", "1", "2"}
-            reason = None if is_copy else f"a redirect to {target.value}"
+            reason = None if is_copy else f"redirects to {target.value}"
         else:
             is_nowhere = target.value == "/dev/null" and operator.descriptor in {"", "1", "2"}
             reason = None if is_nowhere else f"writes {target.value}"
@@ -254,11 +256,11 @@ def _change_directory(command: _Command, words: list[Word], text: str, standing:
     rest = [word for word in words if word not in options]
     reason = None
     if len(rest) != 1 or not rest[0].is_static or rest[0].value in {"", "-"} or rest[0].value.startswith("-"):
-        reason = "cd to a place that cannot be read"
+        reason = "changes to a directory that is only known when it runs"
     elif rest[0].value.startswith("/") and not standing.context.root:
-        reason = "cd out of the repository"
+        reason = "changes to a directory outside the repository"
     elif _inherited("cd", standing):
-        reason = "CDPATH may lead elsewhere"
+        reason = "CDPATH is set, so cd may go elsewhere"
     else:
         reason = why_not_read(rest[0].value, standing)
     if reason is not None:
@@ -266,7 +268,7 @@ def _change_directory(command: _Command, words: list[Word], text: str, standing:
     root = standing.context.root.rstrip("/")
     path = rest[0].value
     if path.startswith("/") and path != root and not path.startswith(root + "/"):
-        return Segment(text, RiskVerdict.DESTRUCTIVE, ("cd out of the repository",)), standing
+        return Segment(text, RiskVerdict.DESTRUCTIVE, ("changes to a directory outside the repository",)), standing
     moved = standing.moved(path)
     # In a pipe the change is lost again, and after `!` the next one runs when it failed.
     is_doubtful = command.in_pipe or command.words[0].raw == "!"
@@ -343,13 +345,13 @@ def _why_not_named(  # noqa: C901, PLR0911, PLR0912 - one line per program with 
     if name in {"true", "false", ":"}:
         return why_not_echo(rest)
     if name == "env":
-        return "env runs what it is given" if rest else None
+        return "env runs another command" if rest else None
     if name == "test":
         return why_not_test(rest, standing)
     if name == "[" or (name == "[[" and is_bash):
         is_closed = bool(rest) and rest[-1].raw == {"[": "]", "[[": "]]"}[name]
-        return why_not_test(rest[:-1], standing) if is_closed else "a test that does not end"
-    return consequence(name, rest)
+        return why_not_test(rest[:-1], standing) if is_closed else "has a test without its closing bracket"
+    return why_not_check(words, standing) or consequence(name, rest)
 
 
 def _unwrapped(words: list[Word], standing: Standing) -> tuple[list[Word], str | None]:
@@ -372,7 +374,7 @@ def _unwrapped(words: list[Word], standing: Standing) -> tuple[list[Word], str |
         else:
             break
     if rest and rest[0].value in {"cd", "time", "command", "nice", "timeout", "[", "[["} and len(rest) < len(words):
-        return rest, "a wrapper around something that is not modelled"
+        return rest, "wraps a command that cannot be checked there"
     return rest, None
 
 

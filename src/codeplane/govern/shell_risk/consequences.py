@@ -6,6 +6,7 @@ from typing import Final
 
 from codeplane.govern.shell_risk.words import Word
 
+_AS_OTHER: Final = "runs as another user"
 _DOES: Final = MappingProxyType(
     {
         **dict.fromkeys(("rm", "unlink", "shred", "rmdir"), "deletes"),
@@ -17,7 +18,7 @@ _DOES: Final = MappingProxyType(
         **dict.fromkeys(("python", "python3", "node", "ruby", "perl", "php", "deno", "bun"), "runs code:"),
         **dict.fromkeys(("sh", "bash", "zsh", "dash", "fish", "eval", "source", "."), "runs a script:"),
         **dict.fromkeys(("curl", "wget", "ssh", "nc", "ftp", "telnet", "gh", "aws"), "reaches the network:"),
-        **dict.fromkeys(("sudo", "su", "doas"), "runs with the rights of another user:"),
+        **dict.fromkeys(("sudo", "doas"), _AS_OTHER), "su": "becomes another user",
         **dict.fromkeys(("make", "cargo", "go", "mvn", "gradle", "cmake", "npm", "npx", "yarn", "pnpm", "pip", "pip3",
                          "uv", "poetry", "bundle", "gem", "brew", "apt", "apt-get", "dnf", "docker"),
                         "builds, installs or runs something:"),
@@ -37,7 +38,9 @@ _GIT_DOES: Final = MappingProxyType(
         "stash": "puts changes away", "rm": "deletes files", "mv": "moves files", "gc": "deletes old objects",
     }
 )  # fmt: skip
-_EVERYTHING: Final = re.compile(r"/+\*?|/\.{1,2}/?|\$\{?HOME\}?/?\*?|~/?\*?")
+_EVERYTHING: Final = re.compile(r"/+\*?|/\.{1,2}/?")
+_DELETES_HOME: Final = re.compile(r"\s*(?:sudo\s+)?rm\s+(?:-\S+\s+)*~/?\*?\s*$")
+_HOME: Final = re.compile(r"\$\{?HOME\}?/?\*?")
 _MAX_SHOWN: Final = 3
 
 
@@ -46,9 +49,14 @@ def consequence(name: str, words: list[Word]) -> str:
     does = _DOES.get(name.split(".", maxsplit=1)[0] or name)
     if does is None:
         return f"{name[:60]} is not on the list of commands that only read"
-    targets = [word.raw[:60] for word in words if not word.raw.startswith("-")]
-    if does == "deletes" and any(_EVERYTHING.fullmatch(one) for one in targets):
-        return "deletes everything on this machine that you may delete"
+    operands = [word for word in words if not word.raw.startswith("-")]
+    if does == _AS_OTHER and operands:
+        return f"as another user: {consequence(operands[0].value, words[words.index(operands[0]) + 1 :])}"
+    targets = [word.raw[:60] for word in operands]
+    if does == "deletes" and any(_EVERYTHING.fullmatch(one.value) for one in operands):
+        return "deletes everything on this machine that the user may delete"
+    if does == "deletes" and any(_HOME.fullmatch(one.strip('"')) for one in targets):
+        return "deletes everything in the home directory"
     shown = " ".join(targets[:_MAX_SHOWN]) + (" and more" if len(targets) > _MAX_SHOWN else "")
     return f"{does} {shown}".strip().rstrip(":")
 
@@ -59,7 +67,7 @@ def git_consequence(name: str) -> str:
     return f"git {name} {does}" if does is not None else f"git {name[:60]} is not known to only read"
 
 
-def home_consequence(text: str) -> str:
-    """Return what a command does that names a home directory, which is not expanded here."""
-    found = re.match(r"\s*(?:sudo\s+)?rm\s+(?:-\S+\s+)*(~/?\*?)\s*$", text)
-    return "deletes everything in your home directory" if found else "names a home directory"
+def unread_consequence(text: str, reason: str) -> str:
+    """Return why a command that cannot be read is refused; deleting a home directory is said as such."""
+    found = _DELETES_HOME.match(text)
+    return "deletes everything in the home directory" if found else reason

@@ -74,9 +74,9 @@ def _why_not_test(  # noqa: PLR0911 - one way out per danger.
     if word.value in _TESTS and not word.has_glob:
         return None
     if word.has_glob or (word.value not in _TESTS_WITH_VALUE and not _NEWER.fullmatch(word.value)):
-        return f"{word.value} is not known to be harmless in find"
+        return f"{word.value} is not on the list of tests that only read"
     if not waiting:
-        return f"{word.value} lacks its value"
+        return f"{word.value} has no value"
     value = waiting.pop()
     reason = _why_not_word(value)
     if reason is not None:

@@ -82,7 +82,7 @@ def _tag_patterns_only_with_list(given: Given, standing: Standing) -> str | None
 def _shown_only(given: Given, standing: Standing) -> str | None:
     """Other first words of `git reflog` are sub-commands that write."""
     if given.operands and given.operands[0].value not in {"show", "HEAD"}:
-        return "git reflog with a word that may be a sub-command"
+        return "git reflog may get a sub-command that deletes entries"
     return _plain_format(given, standing)
 
 
@@ -251,7 +251,7 @@ def why_not_git(words: list[Word], standing: Standing) -> str | None:  # noqa: P
     while waiting and waiting[0].is_static and waiting[0].value in _GLOBAL:
         waiting.pop(0)
     if not waiting or not waiting[0].is_static:
-        return "no sub-command that can be read"
+        return "git has no sub-command that can be checked"
     name, rest = waiting[0].value, waiting[1:]
     if name in {"--version", "version", "--help"} and not rest:
         return None
@@ -267,9 +267,9 @@ def why_not_git(words: list[Word], standing: Standing) -> str | None:  # noqa: P
 
 def _why_not_here(standing: Standing) -> str | None:
     if standing.context.git_runs_helpers:
-        return f"git would run something here: {standing.context.git_runs_helpers}"
+        return f"git would start a program here, because of {standing.context.git_runs_helpers}"
     if standing.is_outside:
-        return "git in another directory"
+        return "runs git outside the repository"
     if standing.has_moved and not standing.context.is_one_repository:
         return "git after a change of directory may find another repository"
     return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from codeplane.edit.protection import is_protected_name
-from codeplane.govern.shell_risk.context import EVERYTHING, ShellContext
+from codeplane.govern.shell_risk.context import EVERYTHING, OPTION_IN_LISTING, ShellContext
 from codeplane.govern.shell_risk.patterns import matches, matches_in_shell, widened
 from codeplane.govern.shell_risk.words import Word
 from codeplane.index.ignore_rules import SECRET_LINES
@@ -102,7 +102,7 @@ def why_not_read(path: str, standing: Standing) -> str | None:
     if path.startswith("/"):
         return _why_not_absolute(path, standing)
     if not standing.directories:
-        return f"{path} may be anywhere"
+        return f"{path} may be anywhere after the change of directory"
     for directory in standing.directories:
         reason = _why_not_inside(_joined(directory, path), path, standing)
         if reason is not None:
@@ -112,10 +112,23 @@ def why_not_read(path: str, standing: Standing) -> str | None:
 
 def why_not_word(word: Word, standing: Standing) -> str | None:
     """Return what speaks against reading what a word becomes; the shell's own patterns do not match hidden names."""
+    if word.is_listing:
+        return why_not_listed(word, standing)
     reason = why_not_read(word.value, standing)
     if reason is not None or not word.pattern:
         return reason
     return _why_not_secret_pattern(word.pattern, word.raw, matches_in_shell)
+
+
+def why_not_listed(word: Word, standing: Standing, *, shows_contents: bool = True) -> str | None:
+    """Return what speaks against a list of tracked files as operands."""
+    away = standing.context.leading_away
+    names = ["/".join(_joined(one, word.value) or ()) for one in standing.directories]
+    if not names or EVERYTHING in away or any(name + OPTION_IN_LISTING in away for name in names):
+        return f"a name in {word.raw} may become an option"
+    if shows_contents and any(name in away for name in names):
+        return f"{word.raw} names secrets, links that lead away, or names with blanks"
+    return None
 
 
 def why_not_matched(pattern: str, standing: Standing) -> str | None:
@@ -144,7 +157,7 @@ def why_not_followed(word: Word | None, standing: Standing) -> str | None:
         if found is not None and found.endswith("/*"):
             return f"follows links, and {found[:-2]} has too many files to check where they lead"
         if found is not None:
-            return f"follows links, and {found} leads out of the repository or to something protected"
+            return f"follows links, and the link {found} leads out of the repository or to a secret or protected file"
     return None
 
 
@@ -202,19 +215,19 @@ def _why_not_absolute(path: str, standing: Standing) -> str | None:
         return None
     if f"{path.rstrip('/')}/".startswith(_HARMLESS_FOLDERS) and ".." not in path.split("/"):
         return None
-    return f"{path} is outside of the repository"
+    return f"{path} is outside the repository"
 
 
 def _why_not_inside(parts: tuple[str, ...] | None, path: str, standing: Standing) -> str | None:
     if parts is None:
-        return f"{path} is outside of the repository"
+        return f"{path} is outside the repository"
     name = "/".join(parts)
     folded = unicodedata.normalize("NFKC", name).casefold()
     if is_protected_name(folded):
-        return f"{path} is protected"
+        return f"{path} belongs to git, CodePlane or an agent and is protected"
     if any(_is_secret(part) for part in folded.split("/")) or _SECRET_PATH.search(folded):
         return f"{path} usually holds secrets"
     away = standing.context.leading_away
     if EVERYTHING in away or any(name == one or name.startswith(one + "/") for one in away):
-        return f"{path} leads out of the repository or to something protected"
+        return f"{path} leads out of the repository or to a secret or protected file"
     return None

@@ -41,13 +41,13 @@ _RG_VALUED: Final = (
     "color", "colors", "max-filesize", "engine", "context-separator", "field-match-separator", "path-separator",
 )  # fmt: skip
 _LISTABLE: Final = ("/", "/tmp", "/usr", "/opt", "/etc", "/var")  # noqa: S108 - names that are only looked at.
-_SUM: Final = Reader(flags="bt", long=("binary", "text", "tag", "zero"), may_glob=True)
+_SUM: Final = Reader(flags="bt", long=("binary", "text", "tag", "zero"), may_glob=True, counts=True)
 
 
 def _after_pattern(given: Given, standing: Standing) -> str | None:
     """A pattern that is an option leaves the first operand to be a file; what is no number may be one elsewhere."""
     if not all(value.isdigit() for value in given.values(*_COUNTS)):
-        return "a count that is no number"
+        return "has a count that is not a number"
     if given.has("e", "f", "-regexp", "-file", "-files") and given.operands:
         return why_not_operand(given.operands[0], standing)
     return None
@@ -183,7 +183,7 @@ READERS: Final = MappingProxyType(
             "all", "apparent-size", "bytes", "total", "dereference-args", "human-readable", "si", "dereference",
             "count-links", "no-dereference", "separate-dirs", "summarize", "one-file-system", "null", "inodes"),
             long_valued=("max-depth", "threshold", "block-size", "exclude", "time-style"), long_attached=("time",),
-            may_glob=True, follows=(("L", "-dereference"),)),
+            may_glob=True, follows=(("L", "-dereference"),), counts=True),
         "egrep": GREP,
         "expand": Reader("i", "t", long=("initial",), long_valued=("tabs",), may_glob=True),
         "fd": _FD,
@@ -238,7 +238,7 @@ READERS: Final = MappingProxyType(
         "pwd": Reader("LP", max_operands=0),
         "readlink": Reader("femnqsvz", long=(
             "canonicalize", "canonicalize-existing", "canonicalize-missing", "no-newline", "quiet", "silent",
-            "verbose", "zero"), may_glob=True),
+            "verbose", "zero"), may_glob=True, counts=True),
         "realpath": Reader("emLPqsz", long=(
             "canonicalize-existing", "canonicalize-missing", "logical", "physical", "quiet", "strip", "no-symlinks",
             "zero"), long_valued=("relative-to", "relative-base"), may_glob=True),
@@ -285,7 +285,7 @@ READERS: Final = MappingProxyType(
             long_valued=("skip-fields", "skip-chars", "check-chars"), long_attached=("all-repeated", "group")),
         "uptime": Reader("ps", long=("pretty", "since"), max_operands=0),
         "wc": Reader("clmLw", long=("bytes", "chars", "lines", "max-line-length", "words"), long_attached=("total",),
-                     may_glob=True),
+                     may_glob=True, counts=True),
         "whereis": Reader("bms", first_path=-1),
         "which": Reader("as", long=("all",), first_path=-1),
         "whoami": Reader(max_operands=0),

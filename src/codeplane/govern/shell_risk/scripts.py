@@ -74,7 +74,7 @@ def why_not_sed(words: list[Word], standing: Standing) -> str | None:
         return given
     scripts, files = _scripts(given, ("e", "-expression"))
     if not scripts or not all(is_harmless_sed(script) for script in scripts):
-        return "a sed script that does more than print"
+        return "the sed script may do more than print"
     return _why_not_files(files, standing)
 
 
@@ -85,7 +85,7 @@ def why_not_awk(words: list[Word], standing: Standing) -> str | None:
         return given
     scripts, files = _scripts(given, ())
     if not scripts or not all(is_harmless_awk(script) for script in scripts):
-        return "an awk program that does more than print"
+        return "the awk program may do more than print"
     if any(not re.fullmatch(r"[A-Za-z_]\w*=.*", value, re.DOTALL) for value in given.values("v", "-assign")):
         return "the value of -v is not an assignment"
     if any(makes_control(one) for one in (*given.values("v", "-assign"), *(word.value for word in files))):
@@ -100,10 +100,10 @@ def why_not_jq(words: list[Word], standing: Standing) -> str | None:
     if isinstance(given, str):
         return given
     if given_values is None or not given.operands:
-        return "jq needs a plain program"
+        return "jq has no plain program"
     program = given.operands[0]
     if program.has_glob and not re.fullmatch(r"[.\w\[\]-]*", program.value):
-        return f"{program.raw} is not known before it runs"
+        return f"{program.raw} is only known when it runs"
     if _FILTER_REFUSED.search(program.value):
         return "the jq program reads something besides its input"
     if makes_control(program.value) or (given.has(*_JQ_RAW) and _JQ_DECODING.search(program.value)):
@@ -120,10 +120,10 @@ def why_not_yq(words: list[Word], standing: Standing) -> str | None:
     if operands and operands[0].value in _YQ_READING:
         operands = operands[1:]
     if not operands or operands[0].value in _YQ_OTHER:
-        return "yq needs a plain program"
+        return "yq has no plain program"
     for word in operands:
         if word.has_glob and not re.fullmatch(r"[.\w\[\]/*-]*", word.value):
-            return f"{word.raw} is not known before it runs"
+            return f"{word.raw} is only known when it runs"
         if _FILTER_REFUSED.search(word.value):
             return "the yq program reads something besides its input"
         if makes_control(word.value):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from codeplane.edit.protection import is_protected_name
-from codeplane.govern.shell_risk.context import EVERYTHING, ShellContext
+from codeplane.govern.shell_risk.context import EVERYTHING, OPTION_IN_LISTING, ShellContext
 from codeplane.govern.shell_risk.git_settings import is_helper, settings, settings_that_run
 from codeplane.govern.shell_risk.patterns import matches, matches_in_shell, widened
 from codeplane.govern.shell_risk.places import is_secret_name
@@ -23,7 +23,6 @@ _MAX_MODULES: Final = 200
 _MAX_STARTS: Final = 400
 _MAX_INDEX: Final = 200_000_000
 _GITLINK: Final = b"\x00\x00\xe0\x00"
-_LINK: Final = b"\x00\x00\xa0\x00"
 _EVERY_PROGRAM: Final = re.compile(
     r"BASH_ENV|ENV|LD_.*|DYLD_.*|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|GCONV_PATH|LOCPATH|GREP_OPTIONS"
     r"|POSIXLY_CORRECT_.*|MAGIC|JQ_LIBRARY_PATH|AWKPATH|AWKLIBPATH|GLOBIGNORE|MALLOC_.*_FILE|NLSPATH|GETCONF_DIR"
@@ -41,9 +40,16 @@ _OTHER_NAMES: Final = frozenset(
      "timeout", "nice", "time", "ps", "less", "xxd", "printenv"}
 )  # fmt: skip
 _SHARED_FOLDERS: Final = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp")  # noqa: S108 - names to distrust.
-# Options with which a program follows every link it meets below a directory.
-_FOLLOWING: Final = re.compile(r"-[A-Za-z]*[RLlr][A-Za-z]*|-follow|--(?:follow|dereference(?:-recursive)?|recursive)")
-_FOLLOWERS: Final = re.compile(r"[ef]?grep|rg|find|ls|tree|du|diff|fd|fdfind")
+# Programs that follow every link below a directory when each of these is among their words.
+_LETTER_L: Final = re.compile(r"-[A-Za-z]*L[A-Za-z]*|-follow|--follow|--dereference")
+_LETTER_R: Final = re.compile(r"-[A-Za-z]*[Rr][A-Za-z]*|--(?:dereference-)?recursive")
+_FOLLOWERS: Final = (
+    (re.compile(r"(?:.*/)?[ef]?grep"), (re.compile(r"-[A-Za-z]*R[A-Za-z]*|--dereference-recursive"),)),
+    (re.compile(r"(?:.*/)?diff"), (_LETTER_R,)),
+    (re.compile(r"(?:.*/)?(?:rg|find|du|fd|fdfind)"), (_LETTER_L,)),
+    (re.compile(r"(?:.*/)?ls"), (_LETTER_L, _LETTER_R)),
+    (re.compile(r"(?:.*/)?tree"), (re.compile(r"-[A-Za-z]*l[A-Za-z]*"),)),
+)
 
 
 def look_around(root: Path | None, cwd: Path, environment: Mapping[str, str], command: str) -> ShellContext:
@@ -85,12 +91,12 @@ def leading_away(command: str, root: Path, cwd: Path) -> set[str]:
             return {EVERYTHING}
     found = {away for start in starts for text in texts for away in _away(start, text, root, real_root)}
     for word in words:
-        if (word.pattern and any(_matches_away(start, word, root, real_root) for start in starts)) or (
-            word.is_listing and _lists_away(word, root, real_root)
-        ):
-            found |= {os.path.relpath(os.path.normpath(start / word.value), root) for start in starts}
-    values = [word.value for word in words]
-    if any(_FOLLOWING.fullmatch(one) for one in values) and any(_FOLLOWERS.fullmatch(one) for one in values):
+        paths = {os.path.relpath(os.path.normpath(start / word.value), root) for start in starts}
+        if word.pattern and any(_matches_away(start, word, root, real_root) for start in starts):
+            found |= paths
+        elif word.is_listing and (hazard := _listing_hazard(word, root, real_root)) is not None:
+            found |= {path + hazard for path in paths}
+    if _follows_links([word.value for word in words]):
         found |= {away for start in starts if start.is_dir() for away in _links_below(start, root, real_root)}
     return found
 
@@ -110,6 +116,13 @@ def is_one_repository(command: str, root: Path, cwd: Path) -> bool:
                 if parts[0] != ".." and _is_repository(top.joinpath(*parts[:count])):
                     return False
     return len(places) <= _MAX_STARTS
+
+
+def _follows_links(values: list[str]) -> bool:
+    return any(
+        any(program.fullmatch(one) for one in values) and all(any(map(option.fullmatch, values)) for option in options)
+        for program, options in _FOLLOWERS
+    )
 
 
 def _n_moves(words: list[Word]) -> int:
@@ -162,46 +175,59 @@ def _is_secret_path(path: str) -> bool:
     return is_protected_name(path) or any(is_secret_name(part) for part in path.split("/"))
 
 
-def _lists_away(word: Word, root: Path, real_root: str) -> bool:
-    """Tell whether tracked names would not reach the program as the paths of plain files."""
-    place = _git_directory(root)
-    index = place / "index" if place is not None else None
-    if index is None or not index.is_file() or index.stat().st_size > _MAX_INDEX:
-        return True
+def _listing_hazard(word: Word, root: Path, real_root: str) -> str | None:
+    """Return what a path of tracked names is marked with: an option among them, "" for a secret or a link away."""
     wanted = [widened(one.strip("'")) for one in word.inner.split(" ")[2:] if one != "--"]
     try:
-        entries = list(_entries(index.read_bytes()))
+        names = [os.fsdecode(path) for path in _tracked(root)]
     except (OSError, ValueError, IndexError):
-        return True
-    for mode, path in entries:
-        name = os.fsdecode(path)
-        if wanted and not any(matches(name, f"*{one}") or matches(name, f"*{one}/*") or one == "." for one in wanted):
-            continue
-        if name.startswith("-") or re.search(r"[\s*?\[\\]", name) or _is_secret_path(name):
-            return True
-        if mode == _LINK and _away(root, name, root, real_root):
-            return True
-    return False
+        return OPTION_IN_LISTING
+    names = [name for name in names if not wanted or any(_is_in(name, one) for one in wanted)]
+    if any(part.startswith("-") for name in names for part in name.split()):
+        return OPTION_IN_LISTING
+    folders = {os.path.dirname(name) for name in names}  # noqa: PTH120 - text in, text out.
+    links = (one for one in (*names, *folders) if (root / one).is_symlink())
+    is_hidden = any(_is_secret_path(name) or re.search(r"[\s*?\[\\]", name) for name in names)
+    return "" if is_hidden or any(_away(root, one, root, real_root) for one in links) else None
+
+
+def _is_in(name: str, pattern: str) -> bool:
+    return pattern == "." or matches(name, f"*{pattern}") or matches(name, f"*{pattern}/*")
+
+
+def _tracked(root: Path) -> Iterator[bytes]:
+    place = _git_directory(root)
+    index = (place or root) / "index"
+    if index.stat().st_size > _MAX_INDEX:
+        raise ValueError("its index is too large")
+    return (path for _, path in _entries(index.read_bytes()))
 
 
 def _links_below(start: Path, root: Path, real_root: str) -> set[str]:
     """Return the links below a directory that lead away, and `folder/*` for each folder with too much to look at."""
     found: set[str] = set()
     for name in _names_in(start):
-        n_left = _MAX_BELOW
-        waiting = [name]
-        while waiting:
-            path = waiting.pop()
-            n_left -= 1
-            if n_left < 0:
-                found.add(os.path.relpath(start / name, root) + "/*")
-                break
-            full = start / path
-            if full.is_symlink():
-                found |= _away(start, path, root, real_root)
-            elif full.is_dir():
-                waiting += [f"{path}/{one}" for one in _names_in(full)]
+        if (start / name).is_symlink():
+            found |= _away(start, name, root, real_root)
+            continue
+        waiting, n_left = [str(start / name)], _MAX_BELOW
+        while waiting and n_left > 0:
+            entries = _entries_of(waiting.pop())
+            n_left -= 1 + len(entries)
+            for link in (one.path for one in entries if one.is_symlink()):
+                found |= _away(start, link, root, real_root)
+            waiting += [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+        if n_left <= 0:
+            found.add(os.path.relpath(start / name, root) + "/*")
     return found
+
+
+def _entries_of(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
 
 
 def _is_repository(folder: Path) -> bool:

@@ -34,7 +34,7 @@ def check_kinds(source: bytes) -> list[Span]:
     """
     root = Parser(_GRAMMAR).parse(source).root_node
     if root.has_error:
-        raise UnclearCommandError("the syntax is broken or unknown")
+        raise UnclearCommandError("has broken or unknown syntax")
     spans: list[Span] = []
     waiting = [root]
     n_nodes = 0
@@ -43,7 +43,9 @@ def check_kinds(source: bytes) -> list[Span]:
         n_nodes += 1
         kind = node.type
         if kind not in _KINDS or node.is_missing or n_nodes > MAX_NODES:
-            raise UnclearCommandError(f"syntax that is not known to be harmless: {kind.strip() or 'white space'}")
+            raise UnclearCommandError(
+                f"uses shell syntax that is not checked: {kind.strip().replace('_', ' ') or 'white space'}"
+            )
         children = node.children
         if kind == "command":
             spans += _words_of(children)

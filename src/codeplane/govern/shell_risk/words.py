@@ -12,21 +12,22 @@ from codeplane.govern.shell_risk.report import UnclearCommandError
 
 _OPERATORS: Final = ("&>>", "&&", "||", "|&", "&>", ">>", ">&", ";", "|", "<", ">", "\n")
 _REFUSED: Final = (
-    (";;", "case separators"),
-    ("<<", "a here-document or here-string"),
-    ("<(", "a process substitution"),
-    (">(", "a process substitution"),
-    ("<>", "a file opened for writing"),
-    ("<&", "a duplicated descriptor"),
-    (">|", "a redirect that overwrites"),
-    ("(", "a group, a function or an extended pattern"),
-    (")", "a group, a function or an extended pattern"),
+    (";;", "has an empty or a case separator"),
+    ("<<", "uses a here-document or here-string, which is not checked"),
+    ("<(", "uses a process substitution, which runs another command"),
+    (">(", "uses a process substitution, which runs another command"),
+    ("<>", "opens a file for writing"),
+    ("<&", "reads from another descriptor"),
+    (">|", "overwrites a file"),
+    ("(", "uses a group, a function or an extended pattern, which is not checked"),
+    (")", "uses a group, a function or an extended pattern, which is not checked"),
 )
 _ANSI_ESCAPES: Final = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 _VARIABLE: Final = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 # After these an interactive shell leaves an exclamation mark alone.
 _NO_HISTORY: Final = frozenset(" \t\n=('\"|&;)")
 MAX_WORDS: Final = 2000
+NAMES_HOME: Final = "names a home directory"
 # Substitutions that print names of the tree's own files, and those that print one commit id.
 _ARGUMENT: Final = r"(?: (?:'[\w.*/-]+'|[\w./^~-]+))*"
 _LISTING: Final = re.compile(rf"\$\((git ls-files{_ARGUMENT})\)")
@@ -124,7 +125,7 @@ def read_tokens(text: str, *, is_bash: bool) -> list[Token]:
             tokens.append(_word(reading))
             _join_descriptor(reading, tokens)
         if len(tokens) > MAX_WORDS:
-            raise UnclearCommandError(f"more than {MAX_WORDS} words")
+            raise UnclearCommandError(f"has more than {MAX_WORDS} words")
     return tokens
 
 
@@ -138,7 +139,7 @@ def _operator(reading: _Reading) -> Operator:
                 raise UnclearCommandError(f"{one} means something else in sh")
             reading.position += len(one)
             return Operator(reading.position - len(one), one)
-    raise UnclearCommandError("a command in the background")
+    raise UnclearCommandError("runs a command in the background")
 
 
 def _join_descriptor(reading: _Reading, tokens: list[Token]) -> None:
@@ -146,7 +147,7 @@ def _join_descriptor(reading: _Reading, tokens: list[Token]) -> None:
     word = tokens[-1]
     if isinstance(word, Word) and reading.ahead() in ("<", ">"):
         if re.fullmatch(r"\{\w+\}", word.raw):
-            raise UnclearCommandError("a descriptor in a variable")
+            raise UnclearCommandError("keeps a descriptor in a variable")
         if word.raw.isdigit():
             operator = _operator(reading)
             tokens[-1] = Operator(word.start, operator.text, word.raw)
@@ -158,7 +159,7 @@ def _word(reading: _Reading) -> Word:
     reading.has_glob = reading.starts_open = reading.is_listing = False
     reading.inner = ""
     if reading.has("~"):
-        raise UnclearCommandError("a home directory")
+        raise UnclearCommandError(NAMES_HOME)
     while reading.position < len(reading.text) and reading.ahead() not in " \t\n&|;<>()":
         _piece(reading)
     raw = reading.text[start : reading.position]
@@ -169,7 +170,7 @@ def _word(reading: _Reading) -> Word:
     if expands_braces(shape):
         raise UnclearCommandError("uses a brace expansion, which becomes several words")
     if re.match(r"\w+\+?=", shape) and re.search(r"[=:]~", shape):
-        raise UnclearCommandError("names a home directory")
+        raise UnclearCommandError(NAMES_HOME)
     if reading.is_listing and not _LISTING.fullmatch(raw):
         raise UnclearCommandError("joins a list of files with other text")
     word = Word(start, reading.position, raw, value, reading.has_glob, reading.starts_open, tuple(reading.variables))
@@ -189,7 +190,7 @@ def _piece(reading: _Reading) -> None:
     elif character == "$":
         _dollar(reading)
     elif character == "`":
-        raise UnclearCommandError("a command substitution")
+        raise UnclearCommandError("uses a command substitution, which runs another command")
     else:
         if character in "*?[":
             reading.starts_open |= not any(reading.value)
@@ -203,13 +204,13 @@ def _piece(reading: _Reading) -> None:
 def _check_history(reading: _Reading) -> None:
     following = reading.text[reading.position + 1 : reading.position + 2]
     if following and following not in _NO_HISTORY:
-        raise UnclearCommandError("a history expansion")
+        raise UnclearCommandError("may repeat an earlier command (history expansion)")
 
 
 def _single_quoted(reading: _Reading) -> None:
     end = reading.text.find("'", reading.position + 1)
     if end < 0:
-        raise UnclearCommandError("an unbalanced quote")
+        raise UnclearCommandError("has a quote that does not end")
     reading.quote(reading.text[reading.position + 1 : end])
     reading.position = end + 1
 
@@ -217,7 +218,7 @@ def _single_quoted(reading: _Reading) -> None:
 def _escaped(reading: _Reading) -> None:
     following = reading.text[reading.position + 1 : reading.position + 2]
     if not following:
-        raise UnclearCommandError("an escape with nothing behind it")
+        raise UnclearCommandError("ends in a backslash")
     if following != "\n":
         reading.quote(following)
     reading.position += 2
@@ -229,12 +230,12 @@ def _double_quoted(reading: _Reading) -> None:
     while True:
         character = reading.ahead()
         if not character:
-            raise UnclearCommandError("an unbalanced quote")
+            raise UnclearCommandError("has a quote that does not end")
         if character == '"':
             reading.position += 1
             return
         if character == "`":
-            raise UnclearCommandError("a command substitution")
+            raise UnclearCommandError("uses a command substitution, which runs another command")
         if character == "$":
             _dollar_in_quotes(reading)
             continue
@@ -262,7 +263,7 @@ def _dollar(reading: _Reading) -> None:
     if reading.has("$'"):
         _ansi_string(reading)
     elif reading.has('$"'):
-        raise UnclearCommandError("a translated string")
+        raise UnclearCommandError("uses a translated string")
     elif reading.ahead(2) in ("$", "$ ", "$\t", "$\n"):
         reading.quote("$")
         reading.position += 1
@@ -287,27 +288,27 @@ def _expansion(reading: _Reading) -> None:
         return
     found = _VARIABLE.match(reading.text, reading.position)
     if found is None:
-        raise UnclearCommandError("an expansion")
+        raise UnclearCommandError("uses an expansion whose result is only known when it runs")
     reading.variables.append(found[1] or found[2])
     reading.position = found.end()
 
 
 def _ansi_string(reading: _Reading) -> None:
     if not reading.is_bash:
-        raise UnclearCommandError("a string that sh does not know")
+        raise UnclearCommandError("uses a string form that sh does not have")
     reading.position += 2
     reading.quote("")
     while True:
         character = reading.ahead()
         if not character:
-            raise UnclearCommandError("an unbalanced quote")
+            raise UnclearCommandError("has a quote that does not end")
         if character == "'":
             reading.position += 1
             return
         if character == "\\":
             plain = _ANSI_ESCAPES.get(reading.ahead(2)[1:])
             if plain is None:
-                raise UnclearCommandError("an escape that hides a character")
+                raise UnclearCommandError("hides a character behind an escape")
             reading.quote(plain)
             reading.position += 2
             continue
