@@ -8,7 +8,7 @@ import re
 from types import MappingProxyType
 from typing import Final
 
-from codeplane.govern.shell_risk.options import Given, Reader, why_not_safe
+from codeplane.govern.shell_risk.options import Given, Reader, read_options, why_not_safe
 from codeplane.govern.shell_risk.places import Standing
 from codeplane.govern.shell_risk.words import Word
 
@@ -19,6 +19,7 @@ _TASKS: Final = re.compile(r"(?::?[\w-]+)*:?(?:test|check|lint|verify|ktlintChec
 _PASSED_ON: Final = re.compile(
     r"-[DWA]|--(?:nocapture|ignored|include-ignored|exact|show-output|check|test-threads(?:=\d+)?)|[^-].*|-"
 )
+_REMOTE: Final = re.compile(r"(?:[a-z]+://|npm:|jsr:|data:|node:|file:)", re.IGNORECASE)
 _SUITE: Final = re.compile(r"[\w./:-]*")
 
 
@@ -235,5 +236,18 @@ def why_not_check(words: list[Word], standing: Standing) -> str | None:
     if found is None:
         return ""
     reader, rest = found
-    reason = why_not_safe(reader, rest, standing)
+    reason = why_not_safe(reader, rest, standing) or _why_not_values(reader, rest)
     return reason if reason is None else reason.replace("options that only read", "options that only check")
+
+
+def _why_not_values(reader: Reader, words: list[Word]) -> str | None:
+    """Values of options and operands name no code outside of the tree: reporters, formatters, remote modules."""
+    given = read_options(reader, words)
+    if isinstance(given, str):
+        return given
+    values = [value for _, value in given.options if value is not None]
+    if any(value.startswith("/") or ".." in value.split("/") for value in values):
+        return "an option names something outside the repository"
+    if any(_REMOTE.match(word.value) for word in given.operands) or any(_REMOTE.match(value) for value in values):
+        return "may load code that is not part of the repository"
+    return None

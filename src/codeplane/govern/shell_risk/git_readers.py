@@ -89,8 +89,9 @@ def _shown_only(given: Given, standing: Standing) -> str | None:
 _SECRET_SETTING: Final = re.compile(
     r"token|secret|passw|extraheader|credential|cookie|auth(?!or)|key|proxy", re.IGNORECASE
 )
+# No alternatives: what follows the section may not reach another one.
 _PLAIN_SECTIONS: Final = re.compile(
-    r"\^?(?:branch|remote|user|core|alias|submodule|color|diff|merge|push|pull|init)\\?\..*"
+    r"\^(?:branch|remote|user|core|alias|submodule|color|diff|merge|push|pull|init)\\\.[\w.*$\\-]*"
 )
 
 

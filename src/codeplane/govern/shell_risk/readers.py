@@ -122,7 +122,7 @@ _FD: Final = Reader(
     long_valued=("max-depth", "min-depth", "type", "extension", "exclude", "size", "color", "changed-within",
                  "changed-before", "max-results"),
 )  # fmt: skip
-_PAGER: Final = Reader("NRSFXiIEMmnsQdefglpcuw", may_glob=True, check=_no_commands, long=(
+_PAGER: Final = Reader("NRSFXiIEMmnsQefgcw", may_glob=True, check=_no_commands, long=(
     "LINE-NUMBERS", "RAW-CONTROL-CHARS", "chop-long-lines", "quit-if-one-screen", "no-init",
     "ignore-case"))  # fmt: skip
 
