@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -186,6 +187,9 @@ def test_settings_of_git_are_read_as_git_reads_them(tmp_path: Path) -> None:
             ours = list(settings(text))
         except ValueError:
             continue
-        if done.returncode == 0 and ours != [(name, value if line else "true") for name, line, value in theirs]:
+        # Versions of git differ in whether a blank inside a value is kept or becomes a space.
+        read = [(name, re.sub(r"\s", " ", value)) for name, value in ours]
+        told = [(name, re.sub(r"\s", " ", value if line else "true")) for name, line, value in theirs]
+        if done.returncode == 0 and read != told:
             wrong.append((text, ours, theirs))
     assert wrong == []
