@@ -11,6 +11,7 @@ from typing import Final
 # Stands for a quoted character in the shape of a word.
 QUOTED: Final = "\0"
 _PLAIN_BRACKET: Final = re.compile(r"\[[!^]?[\w.,@%+=#~ -]+\]")
+_MAX_BRACES: Final = 50
 _SPECIAL: Final = frozenset("*?[]\\")
 
 
@@ -55,6 +56,8 @@ def matches_in_shell(name: str, pattern: str) -> bool:
 
 def expands_braces(shape: str) -> bool:
     """Tell whether bash may make several words of braces; `shape` has its quoted characters replaced."""
+    if shape.count("{") > _MAX_BRACES:
+        return True
     return any(_closes(shape, position + 1) for position, mark in enumerate(shape) if mark == "{")
 
 
