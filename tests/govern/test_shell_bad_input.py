@@ -63,6 +63,7 @@ BAD = {
     "deep braces": "echo " + "{" * 1000 + "a,b" + "}" * 1000,
     "deep expansions": "echo " + "${x:-" * 1000 + "}" * 1000,
     "deep arithmetic": "echo $((" + "(" * 1000 + "1" + ")" * 1000 + "))",
+    "many open braces": "echo " + "{" * 9000,
     "exploding braces": "echo " + "{a,b}" * 30,
     "many segments": "ls;" * (MAX_SEGMENTS + 1),
     "too long by one": "ls " + "a" * (MAX_CHARACTERS - 2),

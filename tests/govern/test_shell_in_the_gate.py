@@ -11,7 +11,8 @@ from codeplane.govern.policies.human_approval import HumanApproval
 from codeplane.govern.policies.risk import dangers_of
 from codeplane.govern.rulebook import Mode, PolicyText, Rulebook, RuleTexts, Tier, read_rules
 from codeplane.govern.shell_risk.classifier import classify
-from codeplane.govern.shell_risk.surroundings import find_root, look_around, settings_that_run, why_git_runs_helpers
+from codeplane.govern.shell_risk.git_settings import settings_that_run
+from codeplane.govern.shell_risk.surroundings import find_root, look_around, why_git_runs_helpers
 from codeplane.govern.verdicts import Verdict
 
 
@@ -28,7 +29,7 @@ def _call(command: str, git_runs_helpers: str = "") -> GovernedCall:
 
 def test_a_reader_is_no_danger_and_a_writer_is() -> None:
     assert dangers_of(_call("git status && cat README.md"), _rules()) == ()
-    assert dangers_of(_call("rm x"), _rules()) == ("runs `rm x` (rm is not known to only read)",)
+    assert dangers_of(_call("rm x"), _rules()) == ("runs `rm x` (deletes x)",)
     assert dangers_of(_call("git status", "core.fsmonitor"), _rules()) != ()
     assert dangers_of(_call("cat [redacted:environment]"), _rules()) != ()
 
@@ -54,8 +55,8 @@ def test_an_accepted_policy_widens_what_only_reads_and_what_verifies() -> None:
         rules = _rules(text, is_accepted=is_accepted)
         assert (dangers_of(_call("cargo tree"), rules) == ()) is is_accepted
         assert (dangers_of(_call("kubectl get pods | head"), rules) == ()) is is_accepted
-    assert "verify" in dangers_of(_call("npm run unit"), _rules(text))[0]
-    assert "verify" in dangers_of(_call("make check"), _rules(text))[0]
+    assert "to check it" in dangers_of(_call("npm run unit"), _rules(text))[0]
+    assert "to check it" in dangers_of(_call("make check"), _rules(text))[0]
     for command in ("cargo tree > x", "kubectl get -w", "kubectl get $(x)", "kubectl get", "cargo tree; rm x"):
         assert dangers_of(_call(command), _rules(text)) != ()
 

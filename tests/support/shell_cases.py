@@ -36,7 +36,8 @@ def cases_of(file: str) -> list[dict[str, Any]]:
 def needs_place(case: dict[str, Any]) -> bool:
     """Tell whether the label rests on what the set-up or the environment left behind, not on the text alone."""
     is_configured = case["id"].startswith("git-") and any("git config" in line for line in case.get("setup", ()))
-    return is_configured or case["id"].startswith("state-") or "env" in case
+    is_prepared = case["id"].startswith("parser-holes-") and "setup" in case
+    return is_configured or is_prepared or case["id"].startswith("state-") or "env" in case
 
 
 def context_of(case: dict[str, Any], scratch: Path) -> ShellContext:

@@ -4,5 +4,5 @@ Invariants: SAFE is said only of commands that two parsers read alike and whose 
 whatever is unknown, dynamic, too long or broken is DESTRUCTIVE; the same text and context give the same report;
 nothing here runs a program, and only `surroundings.py` looks at files.
 
-It does not say what a DESTRUCTIVE command would do, and it does not sandbox anything.
+It says what a DESTRUCTIVE command does only as far as its name tells, and it does not sandbox anything.
 """

@@ -1,20 +1,24 @@
 """The verdict about a command: two parsers have to agree, and every segment has to be known."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from codeplane.core.printable import visible_text
 from codeplane.govern.shell_risk.built_ins import why_not_echo, why_not_printf, why_not_test, why_not_type
 from codeplane.govern.shell_risk.characters import check_characters
+from codeplane.govern.shell_risk.checks import why_not_check
+from codeplane.govern.shell_risk.consequences import consequence, unread_consequence
 from codeplane.govern.shell_risk.context import ShellContext
 from codeplane.govern.shell_risk.expressions import why_not_find
 from codeplane.govern.shell_risk.git_readers import why_not_git
-from codeplane.govern.shell_risk.options import why_not_safe
+from codeplane.govern.shell_risk.options import why_not_operand, why_not_safe
 from codeplane.govern.shell_risk.places import Standing, why_not_read
 from codeplane.govern.shell_risk.readers import READERS
 from codeplane.govern.shell_risk.report import RiskReport, RiskVerdict, Segment, UnclearCommandError, strictest
 from codeplane.govern.shell_risk.scripts import why_not_awk, why_not_jq, why_not_sed, why_not_yq
 from codeplane.govern.shell_risk.syntax import Span, check_kinds
+from codeplane.govern.shell_risk.tools import asks_for_version, reader_of, why_not_printenv, why_not_ps
 from codeplane.govern.shell_risk.verification import is_named, is_verification
 from codeplane.govern.shell_risk.words import Operator, Token, Word, read_tokens
 
@@ -26,9 +30,17 @@ _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^]]*\])?\+?=")
 _LOCALE: Final = re.compile(r"[A-Za-z0-9_.@-]*")
 _ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z][A-Za-z0-9_+-]*){0,2}")
 _DURATION: Final = re.compile(r"\d+(?:\.\d+)?[smh]?")
-_SPECIAL: Final = frozenset({"find", "sed", "awk", "jq", "yq", "git"})
 # Inherited variables that change what every program does, and those of single programs.
-_PROGRAM_VARIABLES: Final = {"git": ("GIT_",), "rg": ("RIPGREP_",), "cd": ("CDPATH",)}
+_PROGRAM_VARIABLES: Final = {
+    "git": ("GIT_",), "rg": ("RIPGREP_",), "cd": ("CDPATH",), "less": ("LESS",), "more": ("LESS", "MORE"),
+    "bat": ("BAT_", "LESS"), "batcat": ("BAT_", "LESS"),
+    "--version": ("NODE_", "RUBYOPT", "PERL5", "PYTHON", "JAVA_", "_JAVA", "JDK_", "GOFLAGS", "GOTOOLCHAIN", "RUSTUP_"),
+}  # fmt: skip
+# Programs that look another one up on PATH.
+_LOOKS_UP: Final = {"egrep": "grep", "fgrep": "grep"}
+_ANSWERING: Final = frozenset({*READERS, "sed", "awk", "find", "jq", "yq", "timeout", "nice"})
+_QUESTIONS: Final = {"ulimit": ("-a", "-n", "-u", "-s", "-f", "-v"), "umask": ("-S", "-p"), "dirs": (), "jobs": ("-l",)}
+_FOR_CHECKS: Final = ("CI=", "RUST_BACKTRACE=", "NODE_ENV=", "PYTHONDONTWRITEBYTECODE=", "PYTHONUNBUFFERED=")
 
 
 @dataclass(slots=True)
@@ -48,21 +60,21 @@ def classify(command: str, shell: str = "bash", context: ShellContext = ShellCon
     try:
         return _classified(command, shell, context)
     except UnclearCommandError as error:
-        return RiskReport(RiskVerdict.DESTRUCTIVE, (), (error.reason,))
+        return RiskReport(RiskVerdict.DESTRUCTIVE, (), (_shown(unread_consequence(command, error.reason)),))
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         # A mistake in here must never let a command through.
-        return RiskReport(RiskVerdict.DESTRUCTIVE, (), (f"it could not be understood ({type(error).__name__})",))
+        return RiskReport(RiskVerdict.DESTRUCTIVE, (), (f"cannot be understood ({type(error).__name__})",))
 
 
 def _classified(command: str, shell: str, context: ShellContext) -> RiskReport:
     if shell not in _SHELLS:
-        raise UnclearCommandError(f"the shell {str(shell)[:40]!a} is not modelled")
+        raise UnclearCommandError(f"the shell {str(shell)[:40]!a} is not supported; only bash and sh are")
     check_characters(command)
     source = command.encode("utf-8")
     text = source.decode("latin-1")
     commands = _commands(read_tokens(text, is_bash=shell == "bash"))
     if [_own_span(one) for one in commands] != _grouped(check_kinds(source), commands):
-        raise UnclearCommandError("two parsers read it differently")
+        raise UnclearCommandError("two parsers disagree about it")
     standing = Standing.of(context)
     segments = []
     for one in commands:
@@ -125,10 +137,10 @@ def _commands(tokens: list[Token]) -> list[_Command]:
             current = _Command(token.start, token.start, in_pipe=before in {"|", "|&"}, after=before)
             commands.append(current)
             if len(commands) > MAX_SEGMENTS:
-                raise UnclearCommandError(f"more than {MAX_SEGMENTS} segments")
+                raise UnclearCommandError(f"has more than {MAX_SEGMENTS} commands")
         current.end = _add(current, token, waiting)
     if not commands or (current is None and before in _JOINING):
-        raise UnclearCommandError("nothing to run")
+        raise UnclearCommandError("has no command to run")
     return commands
 
 
@@ -137,7 +149,7 @@ def _after_separator(token: Operator, current: _Command | None, before: str) -> 
         return token.text
     # A new line may follow anything; the others need a command before them.
     if token.text != "\n":
-        raise UnclearCommandError("nothing to run before a separator")
+        raise UnclearCommandError("has no command before a separator")
     return before
 
 
@@ -147,7 +159,7 @@ def _add(command: _Command, token: Token, waiting: list[Token]) -> int:
         return token.end
     target = waiting.pop() if waiting else None
     if not isinstance(target, Word):
-        raise UnclearCommandError("a redirect to nothing")
+        raise UnclearCommandError("redirects to nothing")
     command.redirects.append((token, target))
     return target.end
 
@@ -156,19 +168,34 @@ def _segment(command: _Command, source: bytes, standing: Standing, *, is_bash: b
     """Return the verdict about one simple command, and where the next one runs."""
     text = source[command.start : command.end].decode("utf-8", "replace")
     for word in (*command.words, *(target for _, target in command.redirects)):
-        word.value = _decoded(word.value)
+        word.value, word.pattern = _decoded(word.value), _decoded(word.pattern)
     words, reason = _without_prefix(command.words)
     reason = reason or _why_not_redirects(command, standing) or _why_not_program(words[0].value, standing)
-    if reason is None and is_verification(standing.context.verification, words):
-        return Segment(text, RiskVerdict.VERIFICATION, ("runs code of the tree to verify it",)), standing
-    if reason is None and any(word.raw.startswith("CI=") for word in command.words[: -len(words)]):
-        reason = "sets CI"
     if reason is None and words[0].value == "cd" and words[0].is_static:
         return _change_directory(command, words[1:], text, standing)
+    n_prefix = len(command.words) - len(words)
+    if reason is None:
+        words, reason = _unwrapped(words, standing)
+    if reason is None and _is_check(words, standing):
+        return Segment(text, RiskVerdict.VERIFICATION, ("runs code of the repository to check it",)), standing
+    if reason is None and any(word.raw.startswith(_FOR_CHECKS) for word in command.words[:n_prefix]):
+        reason = "sets a variable that only checks need"
     reason = reason or _why_not_command(words, standing, is_bash=is_bash)
     if reason is None:
         return Segment(text, RiskVerdict.SAFE), standing
-    return Segment(text, RiskVerdict.DESTRUCTIVE, (reason,)), standing
+    return Segment(text, RiskVerdict.DESTRUCTIVE, (_shown(reason),)), standing
+
+
+def _is_check(words: list[Word], standing: Standing) -> bool:
+    """Tell whether a team has named the command, or whether it is a known check with harmless options."""
+    if is_verification(standing.context.verification, words):
+        return True
+    return not any(word.inner for word in words) and why_not_check(words, standing) is None
+
+
+def _shown(reason: str) -> str:
+    """Names of files and settings end up in reasons, which are printed on one line."""
+    return visible_text(reason).replace("\n", " ").replace("\t", " ")
 
 
 def _decoded(value: str) -> str:
@@ -185,7 +212,7 @@ def _without_prefix(words: list[Word]) -> tuple[list[Word], str | None]:
         if not word.is_static or not _is_harmless_variable(found[1], word.value[found.end() :], word.raw):
             return rest, f"sets {found[1]}"
     if not rest:
-        return rest, "only sets variables, or runs nothing"
+        return rest, "only sets variables"
     return rest, None
 
 
@@ -198,22 +225,24 @@ def _is_harmless_variable(name: str, value: str, raw: str) -> bool:
         return _ZONE.fullmatch(value) is not None
     if name == "GIT_OPTIONAL_LOCKS":
         return value == "0"
-    if name in {"CI", "NO_COLOR"}:
-        return value in {"1", "true"}
+    if name in {"CI", "NO_COLOR", "RUST_BACKTRACE", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "NODE_ENV"}:
+        return value in {"1", "true", "full", "test"}
     return False
 
 
 def _why_not_redirects(command: _Command, standing: Standing) -> str | None:
     for operator, target in command.redirects:
         if not target.is_static:
-            return f"a redirect to {target.raw}"
+            return f"redirects to {target.raw}, which is only known when it runs"
         if operator.text == "<":
-            reason = why_not_read(target.value, standing) if operator.descriptor in {"", "0"} else "another descriptor"
+            reason = (
+                why_not_read(target.value, standing) if operator.descriptor in {"", "0"} else "reads another descriptor"
+            )
             if target.value.startswith("/") and not standing.context.root:
-                reason = reason or (None if target.value == "/dev/null" else "input from outside of the repository")
+                reason = reason or (None if target.value == "/dev/null" else "reads input from outside the repository")
         elif operator.text == ">&":
             is_copy = target.raw in {"1", "2"} and operator.descriptor in {"", "1", "2"}
-            reason = None if is_copy else f"a redirect to {target.value}"
+            reason = None if is_copy else f"redirects to {target.value}"
         else:
             is_nowhere = target.value == "/dev/null" and operator.descriptor in {"", "1", "2"}
             reason = None if is_nowhere else f"writes {target.value}"
@@ -227,11 +256,11 @@ def _change_directory(command: _Command, words: list[Word], text: str, standing:
     rest = [word for word in words if word not in options]
     reason = None
     if len(rest) != 1 or not rest[0].is_static or rest[0].value in {"", "-"} or rest[0].value.startswith("-"):
-        reason = "cd to a place that cannot be read"
+        reason = "changes to a directory that is only known when it runs"
     elif rest[0].value.startswith("/") and not standing.context.root:
-        reason = "cd out of the repository"
+        reason = "changes to a directory outside the repository"
     elif _inherited("cd", standing):
-        reason = "CDPATH may lead elsewhere"
+        reason = "CDPATH is set, so cd may go elsewhere"
     else:
         reason = why_not_read(rest[0].value, standing)
     if reason is not None:
@@ -239,7 +268,7 @@ def _change_directory(command: _Command, words: list[Word], text: str, standing:
     root = standing.context.root.rstrip("/")
     path = rest[0].value
     if path.startswith("/") and path != root and not path.startswith(root + "/"):
-        return Segment(text, RiskVerdict.DESTRUCTIVE, ("cd out of the repository",)), standing
+        return Segment(text, RiskVerdict.DESTRUCTIVE, ("changes to a directory outside the repository",)), standing
     moved = standing.moved(path)
     # In a pipe the change is lost again, and after `!` the next one runs when it failed.
     is_doubtful = command.in_pipe or command.words[0].raw == "!"
@@ -248,19 +277,36 @@ def _change_directory(command: _Command, words: list[Word], text: str, standing:
 
 def _why_not_command(words: list[Word], standing: Standing, *, is_bash: bool) -> str | None:
     """Return what speaks against a command without prefix, None when it only reads."""
-    words, reason = _unwrapped(words)
-    if reason is not None:
-        return reason
     name = words[0].value
-    if words[0].has_glob or words[0].variables:
-        return "the program is not known before it runs"
+    if words[0].has_glob or words[0].variables or words[0].inner:
+        return "which program runs is only known when it runs"
     name = re.sub(r"^/(?:usr/)?bin/(?=[^/]+$)", "", name)
     reason = _why_not_program(name, standing)
+    reason = reason or _why_not_inner(name, words, standing, is_bash=is_bash)
     if reason is not None:
         return reason
     if is_named(standing.context.read_only, words):
         return None
+    if asks_for_version([replace(words[0], value=name), *words[1:]], _ANSWERING):
+        inherited = _inherited("--version", standing)
+        return f"the inherited variable {inherited} changes what it does" if inherited else None
     return _why_not_named(name, words, standing, is_bash=is_bash)
+
+
+def _why_not_inner(name: str, words: list[Word], standing: Standing, *, is_bash: bool) -> str | None:
+    """Return what speaks against the commands whose output becomes words of this one."""
+    for word in words:
+        if not word.inner:
+            continue
+        if name not in ({*READERS, "echo"} if word.is_listing else {"git"}):
+            return f"passes the output of {word.inner} to {name[:60]}"
+        inner = [one for one in read_tokens(word.inner, is_bash=is_bash) if isinstance(one, Word)]
+        reason = _why_not_command(inner, standing, is_bash=is_bash)
+        for operand in inner[2:]:
+            reason = reason or why_not_operand(operand, standing, is_git=True)
+        if reason is not None:
+            return reason
+    return None
 
 
 def _why_not_named(  # noqa: C901, PLR0911, PLR0912 - one line per program with rules of its own.
@@ -269,6 +315,15 @@ def _why_not_named(  # noqa: C901, PLR0911, PLR0912 - one line per program with 
     rest = words[1:]
     if name in READERS:
         return why_not_safe(READERS[name], rest, standing)
+    if (found := reader_of(words)) is not None:
+        return why_not_safe(found[0], found[1], standing)
+    if name == "ps":
+        return why_not_ps(rest)
+    if name == "printenv":
+        return why_not_printenv(rest)
+    if name in {"ulimit", "umask", "dirs", "jobs"}:
+        is_question = not rest or (len(rest) == 1 and rest[0].raw in _QUESTIONS[name])
+        return None if is_question else f"{name} in this form changes the shell"
     if name == "git":
         return why_not_git(rest, standing)
     if name == "find":
@@ -282,7 +337,7 @@ def _why_not_named(  # noqa: C901, PLR0911, PLR0912 - one line per program with 
     if name == "yq":
         return why_not_yq(rest, standing)
     if name == "echo":
-        return why_not_echo(rest)
+        return why_not_echo(rest, is_bash=is_bash)
     if name == "printf":
         return why_not_printf(rest)
     if name == "type":
@@ -290,19 +345,22 @@ def _why_not_named(  # noqa: C901, PLR0911, PLR0912 - one line per program with 
     if name in {"true", "false", ":"}:
         return why_not_echo(rest)
     if name == "env":
-        return "env runs what it is given" if rest else None
+        return "env runs another command" if rest else None
     if name == "test":
         return why_not_test(rest, standing)
     if name == "[" or (name == "[[" and is_bash):
         is_closed = bool(rest) and rest[-1].raw == {"[": "]", "[[": "]]"}[name]
-        return why_not_test(rest[:-1], standing) if is_closed else "a test that does not end"
-    return f"{name[:60]} is not known to only read"
+        return why_not_test(rest[:-1], standing) if is_closed else "has a test without its closing bracket"
+    return why_not_check(words, standing) or consequence(name, rest)
 
 
-def _unwrapped(words: list[Word]) -> tuple[list[Word], str | None]:
+def _unwrapped(words: list[Word], standing: Standing) -> tuple[list[Word], str | None]:
     """Take off wrappers that only run their operands: time, command, nice, timeout."""
     rest = list(words)
     for _ in range(4):
+        reason = _why_not_program(rest[0].value, standing) if rest else None
+        if reason is not None:
+            return rest, reason
         name = rest[0].value if rest and rest[0].is_static else ""
         is_bare = len(rest) > 1 and not rest[1].value.startswith("-")
         if name in {"time", "command", "nice"} and is_bare:
@@ -316,7 +374,7 @@ def _unwrapped(words: list[Word]) -> tuple[list[Word], str | None]:
         else:
             break
     if rest and rest[0].value in {"cd", "time", "command", "nice", "timeout", "[", "[["} and len(rest) < len(words):
-        return rest, "a wrapper around something that is not modelled"
+        return rest, "wraps a command that cannot be checked there"
     return rest, None
 
 
@@ -331,8 +389,9 @@ def _why_not_program(name: str, standing: Standing) -> str | None:
     inherited = _inherited(name, standing)
     if inherited:
         return f"the inherited variable {inherited} changes what it does"
-    if name in standing.context.shadowed:
-        return f"a directory of the tree on PATH has its own {name}"
+    for program in (name, _LOOKS_UP.get(name, name)):
+        if program in standing.context.shadowed:
+            return f"the repository or a shared directory has its own {program}, which would run instead"
     return None
 
 

@@ -7,6 +7,8 @@ from codeplane.govern.policy_document import VERIFICATION_SCRIPTS
 
 # In the place of a path: everything may lead away.
 EVERYTHING: Final = "*"
+# Behind the path of a list of files: one of the names would be taken for an option.
+OPTION_IN_LISTING: Final = "/-"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from codeplane.govern.shell_risk.characters import PRINTS_CONTROL, formats_control
+from codeplane.govern.shell_risk.consequences import git_consequence
 from codeplane.govern.shell_risk.options import Given, Reader, why_not_operand, why_not_safe
 from codeplane.govern.shell_risk.places import Standing
 from codeplane.govern.shell_risk.words import Word
@@ -57,29 +59,63 @@ _LOG_LONG: Final = (
 )  # fmt: skip
 
 
-def _no_signatures(given: Given, _standing: Standing) -> str | None:
-    """Formats that ask for signatures start gpg."""
-    asked = any(_SIGNED.search(value) for value in given.values("-format", "-pretty", "-sort"))
-    return "asks for signatures, which starts gpg" if asked else None
+def _plain_format(given: Given, _standing: Standing) -> str | None:
+    """Formats may ask for signatures, which starts gpg, or print any character."""
+    formats = given.values("-format", "-pretty", "-sort")
+    if any(_SIGNED.search(value) for value in formats):
+        return "asks for signatures, which starts gpg"
+    return PRINTS_CONTROL if any(formats_control(value) for value in formats) else None
 
 
 def _branch_patterns_only_with_list(given: Given, standing: Standing) -> str | None:
     if given.operands and not given.has("-list"):
         return "makes a branch"
-    return _no_signatures(given, standing)
+    return _plain_format(given, standing)
 
 
 def _tag_patterns_only_with_list(given: Given, standing: Standing) -> str | None:
     if given.operands and not given.has("-list", "l"):
         return "makes a tag"
-    return _no_signatures(given, standing)
+    return _plain_format(given, standing)
 
 
 def _shown_only(given: Given, standing: Standing) -> str | None:
     """Other first words of `git reflog` are sub-commands that write."""
     if given.operands and given.operands[0].value not in {"show", "HEAD"}:
-        return "git reflog with a word that may be a sub-command"
-    return _no_signatures(given, standing)
+        return "git reflog may get a sub-command that deletes entries"
+    return _plain_format(given, standing)
+
+
+_SECRET_SETTING: Final = re.compile(
+    r"token|secret|passw|extraheader|credential|cookie|auth(?!or)|key|proxy", re.IGNORECASE
+)
+# No alternatives: what follows the section may not reach another one.
+_PLAIN_SECTIONS: Final = re.compile(
+    r"\^(?:branch|remote|user|core|alias|submodule|color|diff|merge|push|pull|init)\\\.[\w.*$\\-]*"
+)
+
+
+def _reads_setting(given: Given, _standing: Standing) -> str | None:
+    """A second operand writes, unless reading is asked for; some settings hold secrets."""
+    names = [word.value for word in given.operands]
+    is_asked = given.has("-get", "-get-all", "-get-regexp")
+    if not names or len(names) > 1 or not (is_asked or "." in names[0]):
+        return "git config in this form may change settings or print secrets"
+    if _SECRET_SETTING.search(names[0]):
+        return f"the setting {names[0][:60]} may hold a secret"
+    if given.has("-get-regexp") and not given.has("-name-only") and not _PLAIN_SECTIONS.fullmatch(names[0]):
+        return "prints settings that may hold secrets"
+    return None
+
+
+def _known_variable(given: Given, _standing: Standing) -> str | None:
+    fits = len(given.operands) == 1 and given.operands[0].value in _VARIABLES
+    return None if fits else "git var in this form prints all settings"
+
+
+_VARIABLES: Final = frozenset(
+    {"GIT_DEFAULT_BRANCH", "GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT", "GIT_EDITOR", "GIT_PAGER"}
+)
 
 
 def _first_is_file(given: Given, standing: Standing) -> str | None:
@@ -94,7 +130,7 @@ def _history(more_flags: str = "", more_long: tuple[str, ...] = (), more_attache
         long=_REVISION_LONG + _DIFF_LONG + _LOG_LONG + more_long,
         long_valued=_REVISION_VALUED + _DIFF_VALUED + ("decorate-refs", "decorate-refs-exclude"),
         long_attached=_REVISION_ATTACHED + _DIFF_ATTACHED + ("decorate", "diff-merges", *more_attached),
-        has_numbers=True, is_git=True, check=_no_signatures,
+        has_numbers=True, is_git=True, check=_plain_format,
     )  # fmt: skip
 
 
@@ -119,14 +155,25 @@ _SUBCOMMANDS: Final = MappingProxyType(
             first_path=-1, check=_branch_patterns_only_with_list),
         "cat-file": Reader("tsep", long=("batch-all-objects", "unordered"), long_attached=("batch-check",),
                            is_git=True),
+        "check-ignore": Reader("qvn", long=("quiet", "verbose", "non-matching", "no-index"), is_git=True,
+                               first_path=-1),
+        "cherry": Reader("v", long=("verbose",), long_attached=("abbrev",), is_git=True, first_path=-1, max_operands=3),
+        "config": Reader("z", long=(
+            "get", "get-all", "get-regexp", "local", "global", "system", "worktree", "bool", "int", "path", "null",
+            "name-only", "show-origin", "show-scope", "includes", "no-includes"), long_valued=("type", "default"),
+            is_git=True, first_path=-1, check=_reads_setting),
         "count-objects": Reader("vH", long=("verbose", "human-readable"), max_operands=0, is_git=True),
         "describe": Reader(is_git=True, first_path=-1, long=(
             "all", "tags", "contains", "exact-match", "debug", "long", "always", "first-parent"),
             long_valued=("candidates", "match", "exclude"), long_attached=("abbrev", "dirty")),
         "diff": _DIFF,
+        "diff-tree": Reader(
+            _DIFF_FLAGS + "rtmc", _DIFF_LETTERS, _DIFF_LETTERS_ATTACHED, is_git=True, has_numbers=True,
+            long=(*_DIFF_LONG, "root", "no-commit-id", "merge-base"), long_valued=_DIFF_VALUED,
+            long_attached=(*_DIFF_ATTACHED, "pretty", "format"), check=_plain_format),
         "for-each-ref": Reader(is_git=True, first_path=-1, long=("ignore-case", "omit-empty"),
                                long_valued=("count", "format", *_LISTING_VALUED, "exclude"),
-                               long_attached=("color",), check=_no_signatures),
+                               long_attached=("color",), check=_plain_format),
         "grep": Reader(
             "viwnaIclLzqphEFGPWHo", "ABCem", is_git=True, first_path=1, has_numbers=True, long=(
                 "cached", "untracked", "exclude-standard", "no-exclude-standard", "text", "ignore-case", "word-regexp",
@@ -147,11 +194,13 @@ _SUBCOMMANDS: Final = MappingProxyType(
             long_valued=("format",), long_attached=("abbrev",)),
         "merge-base": Reader("a", is_git=True, first_path=-1, long=(
             "all", "octopus", "is-ancestor", "fork-point", "independent")),
+        "name-rev": Reader(is_git=True, first_path=-1, long=("tags", "name-only", "always", "no-undefined"),
+                           long_valued=("refs", "exclude")),
         "reflog": replace(_history(), check=_shown_only),
         "rev-list": Reader(
             "giEFPn", "n", is_git=True, has_numbers=True,
             long=(*_REVISION_LONG, "count", "objects", "no-object-names", "quiet"), long_valued=_REVISION_VALUED,
-            long_attached=_REVISION_ATTACHED, check=_no_signatures),
+            long_attached=_REVISION_ATTACHED, check=_plain_format),
         "rev-parse": Reader(
             "q", is_git=True, first_path=-1, long=(
                 "show-toplevel", "verify", "quiet", "git-dir", "git-common-dir", "is-inside-work-tree",
@@ -170,10 +219,12 @@ _SUBCOMMANDS: Final = MappingProxyType(
                 "short", "branch", "show-stash", "long", "verbose", "no-column", "ahead-behind", "no-ahead-behind",
                 "renames", "no-renames"),
             long_attached=("porcelain", "untracked-files", "ignore-submodules", "ignored", "column", "find-renames")),
+        "symbolic-ref": Reader("q", long=("short", "quiet"), is_git=True, first_path=-1, max_operands=1),
         "tag": Reader(
             "li", "", "n", is_git=True, first_path=-1, long=("list", "no-column", "no-color", "ignore-case"),
             long_valued=(*_LISTING_VALUED, "format"), long_attached=("column", "color"),
             check=_tag_patterns_only_with_list),
+        "var": Reader(is_git=True, first_path=-1, check=_known_variable),
     }
 )  # fmt: skip
 _NAMES_ONLY: Final = Reader("v", long=("verbose",), max_operands=0)
@@ -182,7 +233,13 @@ _WORKTREES: Final = Reader("vz", long=("porcelain", "verbose"), max_operands=0)
 _STASHES: Final = Reader("n", "n", long=("oneline",), max_operands=0, has_numbers=True)
 # Second words that leave a sub-command reading.
 _SECOND: Final = MappingProxyType(
-    {("remote", "get-url"): _GET_URL, ("worktree", "list"): _WORKTREES, ("stash", "list"): _STASHES}
+    {
+        ("remote", "get-url"): _GET_URL,
+        ("worktree", "list"): _WORKTREES,
+        ("stash", "list"): _STASHES,
+        ("stash", "show"): replace(_DIFF, max_operands=1),
+        ("submodule", "status"): Reader(long=("cached",), is_git=True),
+    }
 )
 
 
@@ -195,9 +252,9 @@ def why_not_git(words: list[Word], standing: Standing) -> str | None:  # noqa: P
     while waiting and waiting[0].is_static and waiting[0].value in _GLOBAL:
         waiting.pop(0)
     if not waiting or not waiting[0].is_static:
-        return "no sub-command that can be read"
+        return "git has no sub-command that can be checked"
     name, rest = waiting[0].value, waiting[1:]
-    if name in {"--version", "version"} and not rest:
+    if name in {"--version", "version", "--help"} and not rest:
         return None
     if name == "remote" and (not rest or rest[0].value in {"-v", "--verbose"}):
         return why_not_safe(_NAMES_ONLY, rest, standing)
@@ -205,15 +262,15 @@ def why_not_git(words: list[Word], standing: Standing) -> str | None:  # noqa: P
         return why_not_safe(_SECOND[name, rest[0].value], rest[1:], standing)
     reader = _SUBCOMMANDS.get(name)
     if reader is None:
-        return f"git {name} is not known to only read"
+        return git_consequence(name)
     return why_not_safe(reader, rest, standing)
 
 
 def _why_not_here(standing: Standing) -> str | None:
     if standing.context.git_runs_helpers:
-        return f"git would run something here: {standing.context.git_runs_helpers}"
+        return f"git would start a program here, because of {standing.context.git_runs_helpers}"
     if standing.is_outside:
-        return "git in another directory"
+        return "runs git outside the repository"
     if standing.has_moved and not standing.context.is_one_repository:
         return "git after a change of directory may find another repository"
     return None

@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from codeplane.govern.shell_risk.places import Standing, why_not_matched, why_not_read
+from codeplane.govern.shell_risk.places import (
+    Standing,
+    why_not_followed,
+    why_not_listed,
+    why_not_matched,
+    why_not_read,
+    why_not_word,
+)
 from codeplane.govern.shell_risk.words import Word
 
 _NUMBER: Final = re.compile(r"[-+]?\d[\d.,%]*[a-zA-Z]{0,2}")
@@ -46,6 +53,9 @@ class Reader:
     if it is attached. The long ones alike; a value of `long_valued` may follow `=` or be the next word. `paths` names
     options whose value is a file, `names` those whose value is a pattern of file names. Operands from `first_path` on
     are files; -1: none is. Values of letters in `apart` may not be attached, because the program would read on.
+    `follows`: with one option of each group the program follows every link below its operands. `pattern_options` take
+    the place of the operand before `first_path`. `whole`: an option with one dash is one name, not a row of letters.
+    `counts`: prints numbers about files, never what is in them.
     `listable` are places outside of the tree that may be named. `may_glob`: a file that is named like an option does
     no harm.
     """
@@ -65,6 +75,10 @@ class Reader:
     is_git: bool = False
     apart: str = ""
     listable: tuple[str, ...] = ()
+    follows: tuple[tuple[str, ...], ...] = ()
+    pattern_options: tuple[str, ...] = ()
+    whole: bool = False
+    counts: bool = False
     check: Check = no_more
     known: dict[str, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
@@ -74,6 +88,8 @@ class Reader:
             self.known.update(dict.fromkeys(names, kind))
         for long, kind in ((self.long, "flag"), (self.long_valued, "value"), (self.long_attached, "attached")):
             self.known.update({f"-{name}": kind for name in long})
+            if self.whole:
+                self.known.update(dict.fromkeys(long, kind))
 
 
 def why_not_safe(reader: Reader, words: list[Word], standing: Standing) -> str | None:
@@ -82,9 +98,17 @@ def why_not_safe(reader: Reader, words: list[Word], standing: Standing) -> str |
     if isinstance(given, str):
         return given
     if len(given.operands) > reader.max_operands:
-        return "too many operands"
-    reason = next(_objections(reader, given, standing), None)
+        return "has too many operands"
+    reason = next(_objections(reader, given, standing), None) or _why_not_links(reader, given, standing)
     return reason if reason is not None else reader.check(given, standing)
+
+
+def _why_not_links(reader: Reader, given: Given, standing: Standing) -> str | None:
+    if not reader.follows or not all(given.has(*group) for group in reader.follows):
+        return None
+    first = 0 if given.has(*reader.pattern_options) else reader.first_path
+    reasons = (why_not_followed(word, standing) for word in given.operands[first:] or (None,))
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def _objections(reader: Reader, given: Given, standing: Standing) -> Iterator[str]:
@@ -95,8 +119,10 @@ def _objections(reader: Reader, given: Given, standing: Standing) -> Iterator[st
         # A range of lines ends with the file it is in.
         found += [why_not_read(value.rpartition(":")[2], standing) for value in given.values("L")]
     for word in given.operands[reader.first_path :] if reader.first_path >= 0 else ():
-        is_listable = word.is_static and word.value in reader.listable
-        found.append(None if is_listable else why_not_operand(word, standing, is_git=reader.is_git))
+        if word.is_listing:
+            found.append(why_not_listed(word, standing, shows_contents=not reader.counts))
+        elif not (word.is_static and word.value in reader.listable):
+            found.append(why_not_operand(word, standing, is_git=reader.is_git))
     yield from (reason for reason in found if reason is not None)
 
 
@@ -106,11 +132,11 @@ def _why_not_name_pattern(pattern: str, standing: Standing) -> str | None:
         return None
     found = re.search(r"\{([^{}]*)\}", pattern)
     if found is None:
-        return why_not_matched(pattern, standing, finds_hidden=True)
+        return why_not_matched(pattern, standing)
     if pattern.count("{") > 1:
-        return "a pattern with several alternatives"
+        return "has a pattern with nested alternatives"
     for one in found[1].split(","):
-        reason = why_not_matched(pattern[: found.start()] + one + pattern[found.end() :], standing, finds_hidden=True)
+        reason = why_not_matched(pattern[: found.start()] + one + pattern[found.end() :], standing)
         if reason is not None:
             return reason
     return None
@@ -119,7 +145,7 @@ def _why_not_name_pattern(pattern: str, standing: Standing) -> str | None:
 def why_not_operand(word: Word, standing: Standing, *, is_git: bool = False) -> str | None:
     """Return what speaks against a word as a file to read."""
     if not is_git:
-        return (why_not_matched if word.has_glob else why_not_read)(word.value, standing)
+        return why_not_word(word, standing)
     # Git takes a revision with a path behind a colon, and expands patterns itself.
     texts = {word.value}
     if word.value.startswith((":!", ":^", ":(exclude")):
@@ -128,7 +154,7 @@ def why_not_operand(word: Word, standing: Standing, *, is_git: bool = False) -> 
         texts = {part.rpartition(")")[2] if part.startswith("(") else part for part in word.value.split(":")}
     for text in texts:
         path = text.lstrip("/") if ":" in word.value else text
-        reason = why_not_matched(path, standing, finds_hidden=True)
+        reason = why_not_matched(path, standing)
         if reason is not None:
             return reason
     return None
@@ -143,20 +169,21 @@ def read_options(reader: Reader, words: list[Word]) -> Given | str:
     while waiting:
         word = waiting.pop()
         if word.variables:
-            return f"{word.raw} is not known before it runs"
+            return f"{word.raw} is only known when it runs"
         if only_operands or word.value == "-" or not word.value.startswith("-"):
             if word.starts_open and not only_operands and not reader.may_glob:
-                return f"{word.raw} may become an option"
+                return f"{word.raw} may become an option, depending on the files here"
             operands.append(word)
         elif word.has_glob and not re.match(r"--[a-z][a-z0-9-]*=", word.value):
             # What fits a pattern behind the equals sign is the same option with another value.
-            return f"{word.raw} may become another option"
+            return f"{word.raw} may become another option, depending on the files here"
         elif word.value == "--":
             only_operands = True
         elif reader.has_numbers and word.value[1:].isdigit():
             options.append(("#", word.value[1:]))
         else:
-            read = _long(reader, word, waiting) if word.value.startswith("--") else _short(reader, word, waiting)
+            is_long = reader.whole or word.value.startswith("--")
+            read = _long(reader, word, waiting) if is_long else _short(reader, word, waiting)
             if isinstance(read, str):
                 return read
             options += read
@@ -165,9 +192,11 @@ def read_options(reader: Reader, words: list[Word]) -> Given | str:
 
 def _long(reader: Reader, word: Word, waiting: list[Word]) -> list[tuple[str, str | None]] | str:
     name, has_value, value = word.value[1:].partition("=")
-    kind = reader.known.get(name) if len(name) > 1 else None
+    kind = reader.known.get(name) if len(name) > 1 or reader.whole else None
+    if word.has_glob and name in reader.paths:
+        return f"{word.raw} is only known when it runs"
     if kind is None:
-        return f"the option {word.value} is not known to be harmless"
+        return f"the option {word.value} is not on the list of options that only read"
     if has_value:
         return [(name, value)] if kind != "flag" else f"the option {word.value} takes no value"
     if kind == "value":
@@ -186,14 +215,14 @@ def _short(reader: Reader, word: Word, waiting: list[Word]) -> list[tuple[str, s
         elif kind == "attached":
             return [*found, (letter, rest or None)]
         elif kind == "value" and rest and letter in reader.apart:
-            return f"a value attached to -{letter}"
+            return f"the value of -{letter} must be a word of its own"
         elif kind == "value" and rest:
             return [*found, (letter, rest)]
         elif kind == "value":
             read = _next_value(letter, waiting)
             return read if isinstance(read, str) else found + read
         else:
-            return f"the option -{letter} is not known to be harmless"
+            return f"the option -{letter} is not on the list of options that only read"
     return found
 
 
@@ -201,10 +230,10 @@ def _next_value(name: str, waiting: list[Word]) -> list[tuple[str, str | None]] 
     if not waiting and name in _MAY_LACK_LAST:
         return [(name, None)]
     if not waiting:
-        return f"the option {name} lacks its value"
+        return f"the option {name} has no value"
     word = waiting.pop()
     if not word.is_static:
-        return f"{word.raw} is not known before it runs"
+        return f"{word.raw} is only known when it runs"
     # Another system's program may take no value here and read an option instead.
     if word.value.startswith("-") and len(word.value) > 1 and not _NUMBER.fullmatch(word.value):
         return f"{word.value} may be an option"

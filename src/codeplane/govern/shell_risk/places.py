@@ -4,11 +4,14 @@ import fnmatch
 import functools
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from codeplane.edit.protection import is_protected_name
-from codeplane.govern.shell_risk.context import EVERYTHING, ShellContext
+from codeplane.govern.shell_risk.context import EVERYTHING, OPTION_IN_LISTING, ShellContext
+from codeplane.govern.shell_risk.patterns import matches, matches_in_shell, widened
+from codeplane.govern.shell_risk.words import Word
 from codeplane.index.ignore_rules import SECRET_LINES
 
 _MAX_DIRECTORIES: Final = 8
@@ -35,7 +38,7 @@ _NO_SECRETS: Final = re.compile(
     r"\.env\.(?:example|sample|template|dist)|example\.env|id_\w+\.pub|.*\.example\.tfvars"
     r"|.*(?:passwords?|credentials|token|secret|private_?key).*\.(?:py|ts|tsx|js|jsx|go|rs|java|rb|md|c|h|cpp)"
 )
-# What an open pattern such as `.e*` would find.
+# What an open pattern such as `.e*` would match.
 _WITNESSES: Final = (
     ".env", ".env.local", ".env.production", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".git", ".git-credentials",
     ".ssh", ".aws", ".gnupg", ".codeplane", ".htpasswd", ".vault-token", ".kube", ".docker", ".envrc", ".dockercfg",
@@ -99,7 +102,7 @@ def why_not_read(path: str, standing: Standing) -> str | None:
     if path.startswith("/"):
         return _why_not_absolute(path, standing)
     if not standing.directories:
-        return f"{path} may be anywhere"
+        return f"{path} may be anywhere after the change of directory"
     for directory in standing.directories:
         reason = _why_not_inside(_joined(directory, path), path, standing)
         if reason is not None:
@@ -107,17 +110,54 @@ def why_not_read(path: str, standing: Standing) -> str | None:
     return None
 
 
-def why_not_matched(pattern: str, standing: Standing, *, finds_hidden: bool = False) -> str | None:
-    """Return what speaks against reading everything that fits a pattern; the shell's own do not find hidden names."""
-    reason = why_not_read(pattern, standing)
-    if reason is not None:
+def why_not_word(word: Word, standing: Standing) -> str | None:
+    """Return what speaks against reading what a word becomes; the shell's own patterns do not match hidden names."""
+    if word.is_listing:
+        return why_not_listed(word, standing)
+    reason = why_not_read(word.value, standing)
+    if reason is not None or not word.pattern:
         return reason
-    parts = pattern.split("/")
-    for part in parts:
-        if any(mark in part for mark in "*?[") and not _GENERAL.fullmatch(part):
-            found = next((name for name in _WITNESSES if _fits(name, part.lower(), finds_hidden=finds_hidden)), None)
-            if found is not None:
-                return f"{pattern} fits secrets or protected names such as {found}"
+    return _why_not_secret_pattern(word.pattern, word.raw, matches_in_shell)
+
+
+def why_not_listed(word: Word, standing: Standing, *, shows_contents: bool = True) -> str | None:
+    """Return what speaks against a list of tracked files as operands."""
+    away = standing.context.leading_away
+    names = ["/".join(_joined(one, word.value) or ()) for one in standing.directories]
+    if not names or EVERYTHING in away or any(name + OPTION_IN_LISTING in away for name in names):
+        return f"a name in {word.raw} may become an option"
+    if shows_contents and any(name in away for name in names):
+        return f"{word.raw} names secrets, links that lead away, or names with blanks"
+    return None
+
+
+def why_not_matched(pattern: str, standing: Standing) -> str | None:
+    """Return what speaks against reading everything that matches a pattern a program expands, hidden names included."""
+    reason = why_not_read(pattern, standing)
+    return reason if reason is not None else _why_not_secret_pattern(widened(pattern), pattern, matches)
+
+
+def why_not_followed(word: Word | None, standing: Standing) -> str | None:
+    """Return what speaks against following every link below a directory; None is the one the command runs in."""
+    away = standing.context.leading_away
+    if not away:
+        return None
+    # A pattern may become any name in its directory.
+    path = "." if word is None else word.value if word.is_static else re.sub(r"[^/]*[*?\[].*", "", word.value) or "."
+    root = standing.context.root.rstrip("/")
+    is_absolute = path.startswith("/")
+    if is_absolute and not (root and f"{path}/".startswith(f"{root}/")):
+        return None
+    for directory in standing.directories or (None,):
+        parts = (
+            None if directory is None else _joined(() if is_absolute else directory, path[len(root) * is_absolute :])
+        )
+        prefix = "/".join(parts or ())
+        found = next((one for one in away if not prefix or one == prefix or one.startswith(f"{prefix}/")), None)
+        if found is not None and found.endswith("/*"):
+            return f"follows links, and {found[:-2]} has too many files to check where they lead"
+        if found is not None:
+            return f"follows links, and the link {found} leads out of the repository or to a secret or protected file"
     return None
 
 
@@ -145,10 +185,13 @@ _SECRET_PATH: Final = re.compile(
 )
 
 
-def _fits(name: str, pattern: str, *, finds_hidden: bool) -> bool:
-    if not finds_hidden and name.startswith(".") and not pattern.startswith((".", "[", "\\")):
-        return False
-    return fnmatch.fnmatchcase(name, pattern)
+def _why_not_secret_pattern(pattern: str, shown: str, fits: Callable[[str, str], bool]) -> str | None:
+    for part in pattern.split("/"):
+        if any(mark in part for mark in "*?") and not _GENERAL.fullmatch(part):
+            found = next((name for name in _WITNESSES if fits(name, part)), None)
+            if found is not None:
+                return f"{shown} matches secrets or protected names such as {found}"
+    return None
 
 
 def _joined(directory: tuple[str, ...], path: str) -> tuple[str, ...] | None:
@@ -172,19 +215,19 @@ def _why_not_absolute(path: str, standing: Standing) -> str | None:
         return None
     if f"{path.rstrip('/')}/".startswith(_HARMLESS_FOLDERS) and ".." not in path.split("/"):
         return None
-    return f"{path} is outside of the repository"
+    return f"{path} is outside the repository"
 
 
 def _why_not_inside(parts: tuple[str, ...] | None, path: str, standing: Standing) -> str | None:
     if parts is None:
-        return f"{path} is outside of the repository"
+        return f"{path} is outside the repository"
     name = "/".join(parts)
     folded = unicodedata.normalize("NFKC", name).casefold()
     if is_protected_name(folded):
-        return f"{path} is protected"
+        return f"{path} belongs to git, CodePlane or an agent and is protected"
     if any(_is_secret(part) for part in folded.split("/")) or _SECRET_PATH.search(folded):
         return f"{path} usually holds secrets"
     away = standing.context.leading_away
     if EVERYTHING in away or any(name == one or name.startswith(one + "/") for one in away):
-        return f"{path} leads out of the repository or to something protected"
+        return f"{path} leads out of the repository or to a secret or protected file"
     return None

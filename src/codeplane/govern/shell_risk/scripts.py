@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from codeplane.govern.shell_risk.characters import PRINTS_CONTROL, makes_control
 from codeplane.govern.shell_risk.options import Given, Reader, read_options, why_not_operand
 from codeplane.govern.shell_risk.places import Standing
 from codeplane.govern.shell_risk.words import Word
@@ -11,7 +12,9 @@ _SED: Final = Reader(
     "nErsuz", "e", long=("quiet", "silent", "regexp-extended", "separate", "unbuffered", "null-data"),
     long_valued=("expression",),
 )  # fmt: skip
-_SED_ADDRESS: Final = re.compile(r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n\[]|\\.|\[\^?\]?[^]/\\\n]*\])+/[IM]*)")
+# Brackets that every program ends at the same place: no slash, no backslash, no bracket but a whole class.
+_BRACKET: Final = r"\[\^?(?:\[:[a-z]+:\]|[^]\[/\\\n^])(?:\[:[a-z]+:\]|[^]\[/\\\n])*\]"
+_SED_ADDRESS: Final = re.compile(rf"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n\[]|\\.|{_BRACKET})+/[IM]*)")
 _SED_SECOND: Final = re.compile(r"\s*,\s*(?:[+~]\d+|" + _SED_ADDRESS.pattern + ")")
 _SED_PLAIN: Final = frozenset("pdqQ=PNn{}")
 _SED_FLAGS: Final = re.compile(r"[gpiI0-9]*")
@@ -38,7 +41,7 @@ _AWK_TOKEN: Final = re.compile(
     r"(?P<space>[ \t]+|\\\n)|(?P<comment>\#[^\n]*)|(?P<name>[A-Za-z_]\w*)|(?P<number>\d+(?:\.\d*)?|\.\d+)"
     r'|(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<operator>&&|\|\||>>|>=|<=|==|!=|!~|\+\+|--|[-+*%^]=|[-+*%^!~<>=?:,;(){}\[\]$\n|/&@])'
 )
-_AWK_REGEX: Final = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?[^]/\\\n]*\])*/")
+_AWK_REGEX: Final = re.compile(rf"/(?:[^/\\\n\[]|\\.|{_BRACKET})*/")
 _BEFORE_REGEX: Final = frozenset({"(", ",", "~", "!~", "{", "}", ";", "&&", "||", "!", "\n", ""})
 
 _JQ: Final = Reader(
@@ -48,6 +51,8 @@ _JQ: Final = Reader(
           "unbuffered"),
     long_valued=("indent",),
 )  # fmt: skip
+_JQ_RAW: Final = ("r", "j", "-raw-output", "-join-output", "-raw-output0")
+_JQ_DECODING: Final = re.compile(r"implode|@base64d")
 _YQ: Final = Reader(
     "rPjceCMNnyYx", "oIp", first_path=0,
     long=("raw-output", "prettyPrint", "colors", "no-colors", "no-doc", "null-input", "exit-status", "compact-output",
@@ -69,7 +74,7 @@ def why_not_sed(words: list[Word], standing: Standing) -> str | None:
         return given
     scripts, files = _scripts(given, ("e", "-expression"))
     if not scripts or not all(is_harmless_sed(script) for script in scripts):
-        return "a sed script that does more than print"
+        return "the sed script may do more than print"
     return _why_not_files(files, standing)
 
 
@@ -80,9 +85,11 @@ def why_not_awk(words: list[Word], standing: Standing) -> str | None:
         return given
     scripts, files = _scripts(given, ())
     if not scripts or not all(is_harmless_awk(script) for script in scripts):
-        return "an awk program that does more than print"
+        return "the awk program may do more than print"
     if any(not re.fullmatch(r"[A-Za-z_]\w*=.*", value, re.DOTALL) for value in given.values("v", "-assign")):
-        return "-v takes an assignment"
+        return "the value of -v is not an assignment"
+    if any(makes_control(one) for one in (*given.values("v", "-assign"), *(word.value for word in files))):
+        return PRINTS_CONTROL
     return _why_not_files(tuple(one for one in files if "=" not in one.value or "/" in one.value), standing)
 
 
@@ -93,12 +100,14 @@ def why_not_jq(words: list[Word], standing: Standing) -> str | None:
     if isinstance(given, str):
         return given
     if given_values is None or not given.operands:
-        return "jq needs a plain program"
+        return "jq has no plain program"
     program = given.operands[0]
     if program.has_glob and not re.fullmatch(r"[.\w\[\]-]*", program.value):
-        return f"{program.raw} is not known before it runs"
+        return f"{program.raw} is only known when it runs"
     if _FILTER_REFUSED.search(program.value):
-        return "a jq program that reads something else"
+        return "the jq program reads something besides its input"
+    if makes_control(program.value) or (given.has(*_JQ_RAW) and _JQ_DECODING.search(program.value)):
+        return PRINTS_CONTROL
     return _why_not_files(given.operands[1:], standing)
 
 
@@ -111,12 +120,14 @@ def why_not_yq(words: list[Word], standing: Standing) -> str | None:
     if operands and operands[0].value in _YQ_READING:
         operands = operands[1:]
     if not operands or operands[0].value in _YQ_OTHER:
-        return "yq needs a plain program"
+        return "yq has no plain program"
     for word in operands:
         if word.has_glob and not re.fullmatch(r"[.\w\[\]/*-]*", word.value):
-            return f"{word.raw} is not known before it runs"
+            return f"{word.raw} is only known when it runs"
         if _FILTER_REFUSED.search(word.value):
-            return "a yq program that reads something else"
+            return "the yq program reads something besides its input"
+        if makes_control(word.value):
+            return PRINTS_CONTROL
     files = operands[1:] if len(operands) > 1 else operands
     return _why_not_files(files, standing)
 
@@ -163,7 +174,7 @@ def _after_substitution(script: str, position: int) -> int | None:
     if not delimiter or delimiter not in _SED_DELIMITERS:
         return None
     position += 1
-    for _part in range(2):
+    for is_pattern in (True, False):
         start = position
         while position < len(script) and script[position] != delimiter:
             if script[position] == "\n":
@@ -171,9 +182,11 @@ def _after_substitution(script: str, position: int) -> int | None:
             position += 2 if script[position] == "\\" else 1
         if position >= len(script):
             return None
-        part = re.sub(r"\\.", "", script[start:position])
+        part = script[start:position]
         # Systems differ in whether a delimiter in brackets ends the part.
-        if part.count("[") != part.count("]"):
+        if is_pattern and "[" in re.sub(rf"\\.|{_BRACKET}", "", part):
+            return None
+        if not is_pattern and makes_control(part):
             return None
         position += 1
     flags = _SED_FLAGS.match(script, position)
@@ -210,6 +223,8 @@ def is_harmless_awk(program: str) -> bool:  # noqa: C901, PLR0911, PLR0912 - a s
             before = "keyword" if text in _AWK_KEYWORDS else "value"
             continue
         if kind in {"number", "string"}:
+            if kind == "string" and (makes_control(text) or "%c" in text):
+                return False
             before = "value"
             continue
         if text in {"@", "|", ">>", "&"}:

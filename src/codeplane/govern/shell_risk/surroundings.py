@@ -8,30 +8,21 @@ from pathlib import Path
 from typing import Final
 
 from codeplane.edit.protection import is_protected_name
-from codeplane.govern.shell_risk.context import EVERYTHING, ShellContext
+from codeplane.govern.shell_risk.context import EVERYTHING, OPTION_IN_LISTING, ShellContext
+from codeplane.govern.shell_risk.git_settings import is_helper, settings, settings_that_run
+from codeplane.govern.shell_risk.patterns import matches, matches_in_shell, widened
 from codeplane.govern.shell_risk.places import is_secret_name
 from codeplane.govern.shell_risk.readers import READERS
 from codeplane.govern.shell_risk.report import UnclearCommandError
 from codeplane.govern.shell_risk.words import Word, read_tokens
 
 _MAX_CONFIG: Final = 1_000_000
-_MAX_ENTRIES: Final = 20_000
+_MAX_BELOW: Final = 20_000
+_MAX_MATCHES: Final = 5_000
 _MAX_MODULES: Final = 200
 _MAX_STARTS: Final = 400
 _MAX_INDEX: Final = 200_000_000
 _GITLINK: Final = b"\x00\x00\xe0\x00"
-_SECTION: Final = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
-_SETTING: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$")
-# Settings after which reading with git starts a program, follows another file or reaches the network.
-_HELPERS: Final = re.compile(
-    r"core\.(?:fsmonitor|pager|sshcommand|gitproxy|worktree|alternaterefscommand|askpass)"
-    r"|diff\.external|diff\..*\.(?:textconv|command)|filter\..*\.(?:clean|smudge|process)|pager\..*"
-    r"|include\.path|includeif\..*\.path|gpg\.(?:.*\.)?program|log\.showsignature|interactive\.difffilter"
-    r"|extensions\.partialclone|pretty\..*|format\.pretty|remote\..*\.(?:promisor|partialclonefilter|vcs)"
-    r"|trailer\..*\.(?:command|cmd)|blame\.ignorerevsfile|submodule\.recurse|status\.submodulesummary"
-)
-_FALSE: Final = frozenset({"false", "no", "off", "0", ""})
-_OFF_IS_FINE: Final = frozenset({"core.fsmonitor", "log.showsignature", "submodule.recurse", "status.submodulesummary"})
 _EVERY_PROGRAM: Final = re.compile(
     r"BASH_ENV|ENV|LD_.*|DYLD_.*|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|GCONV_PATH|LOCPATH|GREP_OPTIONS"
     r"|POSIXLY_CORRECT_.*|MAGIC|JQ_LIBRARY_PATH|AWKPATH|AWKLIBPATH|GLOBIGNORE|MALLOC_.*_FILE|NLSPATH|GETCONF_DIR"
@@ -40,9 +31,24 @@ _GIT_VARIABLES: Final = re.compile(
     r"GIT_(?!OPTIONAL_LOCKS|TERMINAL_PROMPT|AUTHOR_|COMMITTER_|EDITOR|SEQUENCE_EDITOR|CONFIG_NOSYSTEM|ASKPASS"
     r"|MERGE_AUTOEDIT|ADVICE|SSL_|HTTP_|PS1_|CONFIG_COUNT|CONFIG_VALUE_).*"
 )
-_OTHER_VARIABLES: Final = frozenset({"RIPGREP_CONFIG_PATH", "CDPATH"})
+_OTHER_VARIABLES: Final = re.compile(
+    r"RIPGREP_CONFIG_PATH|CDPATH|LESS|LESS(?:OPEN|CLOSE|KEY\w*|EDIT)|MORE|BAT_\w+|NODE_OPTIONS|RUBYOPT|PERL5\w+|PYTHON\w+"
+    r"|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|GOFLAGS|GOTOOLCHAIN|RUSTUP_TOOLCHAIN"
+)
 _OTHER_NAMES: Final = frozenset(
-    {"git", "find", "sed", "awk", "jq", "yq", "env", "test", "printf", "echo", "true", "npm", "pnpm", "yarn", "bun"}
+    {"git", "find", "sed", "awk", "jq", "yq", "env", "test", "printf", "echo", "true", "npm", "pnpm", "yarn", "bun",
+     "timeout", "nice", "time", "ps", "less", "xxd", "printenv"}
+)  # fmt: skip
+_SHARED_FOLDERS: Final = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp")  # noqa: S108 - names to distrust.
+# Programs that follow every link below a directory when each of these is among their words.
+_LETTER_L: Final = re.compile(r"-[A-Za-z]*L[A-Za-z]*|-follow|--follow|--dereference")
+_LETTER_R: Final = re.compile(r"-[A-Za-z]*[Rr][A-Za-z]*|--(?:dereference-)?recursive")
+_FOLLOWERS: Final = (
+    (re.compile(r"(?:.*/)?[ef]?grep"), (re.compile(r"-[A-Za-z]*R[A-Za-z]*|--dereference-recursive"),)),
+    (re.compile(r"(?:.*/)?diff"), (_LETTER_R,)),
+    (re.compile(r"(?:.*/)?(?:rg|find|du|fd|fdfind)"), (_LETTER_L,)),
+    (re.compile(r"(?:.*/)?ls"), (_LETTER_L, _LETTER_R)),
+    (re.compile(r"(?:.*/)?tree"), (re.compile(r"-[A-Za-z]*l[A-Za-z]*"),)),
 )
 
 
@@ -54,7 +60,7 @@ def look_around(root: Path | None, cwd: Path, environment: Mapping[str, str], co
         cwd=str(cwd),
         git_runs_helpers=why_git_runs_helpers(cwd) or (why_git_runs_helpers(root) if root not in {None, cwd} else ""),
         variables=tuple(sorted(_telling(environment, root))),
-        shadowed=tuple(sorted(_shadowed(environment.get("PATH", ""), root, cwd))),
+        shadowed=tuple(sorted({*_shadowed(environment.get("PATH", ""), root, cwd, command), *_chosen(root, cwd)})),
         leading_away=tuple(sorted(leading_away(command, root or cwd, cwd))),
         is_one_repository=root is not None and is_one_repository(command, root, cwd),
     )
@@ -73,66 +79,155 @@ def why_git_runs_helpers(cwd: Path) -> str:
         return f"its configuration cannot be read ({type(error).__name__})"
 
 
-def settings_that_run(text: str) -> Iterator[str]:
-    """Return the settings of a git configuration after which reading starts something."""
-    for name, value in _settings(text):
-        is_off = (name in _OFF_IS_FINE or name.startswith("pager.")) and value.lower() in _FALSE
-        if _HELPERS.fullmatch(name) and not is_off:
-            yield name
-
-
-def _settings(text: str) -> Iterator[tuple[str, str]]:
-    section = ""
-    for line in text.lstrip("\ufeff").replace("\\\n", "").splitlines():
-        found = _SECTION.match(line)
-        if found is not None:
-            section = found[1].lower() + (f".{found[2]}" if found[2] is not None else "")
-            line = line[found.end() :]  # noqa: PLW2901 - a setting may follow on the same line.
-        setting = _SETTING.match(line)
-        if setting is None:
-            continue
-        name = f"{section}.{setting[1].lower()}"
-        yield name, re.split(r"[#;]", setting[2] if setting[2] is not None else "true")[0].strip().strip('"')
-
-
 def leading_away(command: str, root: Path, cwd: Path) -> set[str]:
     """Return the paths from the root that the command's words name and that lead out or to something protected."""
-    texts = _texts(command)
+    words = _words(command)
     real_root = os.path.realpath(root)
+    texts = {part for word in words if not word.pattern and not word.is_listing for part in _parts(word.value)}
     starts = {cwd}
-    for _ in range(_n_moves(command)):
+    for _ in range(_n_moves(words)):
         starts |= {start / text for start in starts for text in texts}
         if len(starts) > _MAX_STARTS:
             return {EVERYTHING}
-    return {away for start in starts for text in texts for away in _away(start, text, root, real_root)}
+    found = {away for start in starts for text in texts for away in _away(start, text, root, real_root)}
+    for word in words:
+        paths = {os.path.relpath(os.path.normpath(start / word.value), root) for start in starts}
+        if word.pattern and any(_matches_away(start, word, root, real_root) for start in starts):
+            found |= paths
+        elif word.is_listing and (hazard := _listing_hazard(word, root, real_root)) is not None:
+            found |= {path + hazard for path in paths}
+    if _follows_links([word.value for word in words]):
+        found |= {away for start in starts if start.is_dir() for away in _links_below(start, root, real_root)}
+    return found
 
 
 def is_one_repository(command: str, root: Path, cwd: Path) -> bool:
     """Tell that neither the start nor a directory that the command names has a repository of its own."""
-    if _n_moves(command) > 1:
+    words = _words(command)
+    if _n_moves(words) > 1:
         return False
-    places = [cwd, *(cwd / text for text in _texts(command))]
+    places = [cwd, *(cwd / part for word in words for part in _parts(word.value))]
+    real_root = Path(os.path.realpath(root))
     for place in places[:_MAX_STARTS]:
-        parts = Path(os.path.relpath(os.path.normpath(place), root)).parts
-        for count in range(1, len(parts) + 1):
-            if parts[0] != ".." and _is_repository(root.joinpath(*parts[:count])):
-                return False
+        # Git looks for its directory from where the system is, not from what the path says.
+        for top, path in ((root, os.path.normpath(place)), (real_root, os.path.realpath(place))):
+            parts = Path(os.path.relpath(path, top)).parts
+            for count in range(1, len(parts) + 1):
+                if parts[0] != ".." and _is_repository(top.joinpath(*parts[:count])):
+                    return False
     return len(places) <= _MAX_STARTS
 
 
-def _n_moves(command: str) -> int:
-    return len(re.findall(r"\bcd\b", command)) if "cd" in command else 0
+def _follows_links(values: list[str]) -> bool:
+    return any(
+        any(program.fullmatch(one) for one in values) and all(any(map(option.fullmatch, values)) for option in options)
+        for program, options in _FOLLOWERS
+    )
 
 
-def _texts(command: str) -> set[str]:
-    """Return every text of a command that could be a path; none when it cannot be read, and so never is SAFE."""
+def _n_moves(words: list[Word]) -> int:
+    return sum(word.value == "cd" for word in words)
+
+
+def _words(command: str) -> list[Word]:
+    """Return the words of a command; none when it cannot be read, and so never is SAFE."""
     try:
         tokens = read_tokens(command.encode("utf-8").decode("latin-1"), is_bash=True)
-        words = [one.value.encode("latin-1").decode("utf-8") for one in tokens if isinstance(one, Word)]
+        words = [one for one in tokens if isinstance(one, Word)]
+        for word in words:
+            word.value = word.value.encode("latin-1").decode("utf-8")
+            word.pattern = word.pattern.encode("latin-1").decode("utf-8")
     except (UnclearCommandError, UnicodeError):
-        return set()
-    parts = {part for word in words for part in (word, word.partition("=")[2], word.rpartition(":")[2])}
+        return []
+    return words
+
+
+def _parts(text: str) -> set[str]:
+    """Return every part of a word that could be a path."""
+    parts = {text, text.partition("=")[2], text.rpartition(":")[2]}
     return {part for part in parts if part and "\0" not in part and len(part) < 1000}
+
+
+def _matches_away(start: Path, word: Word, root: Path, real_root: str) -> bool:
+    """Tell whether a pattern of the shell matches something here that is secret, protected or leads away."""
+    if word.pattern.startswith("/"):
+        return True
+    folders = [""]
+    for part in word.pattern.split("/"):
+        if not any(mark in part for mark in "*?"):
+            folders = [os.path.join(one, part) for one in folders]  # noqa: PTH118 - text in, text out.
+            continue
+        names = [(one, name) for one in folders for name in _names_in(start / one) if matches_in_shell(name, part)]
+        if len(names) > _MAX_MATCHES:
+            return True
+        folders = [os.path.join(one, name) for one, name in names]  # noqa: PTH118 - text in, text out.
+    return any(_is_secret_path(one) or _away(start, one, root, real_root) for one in folders)
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return [one.name for one in folder.iterdir()]
+    except OSError:
+        return []
+
+
+def _is_secret_path(path: str) -> bool:
+    return is_protected_name(path) or any(is_secret_name(part) for part in path.split("/"))
+
+
+def _listing_hazard(word: Word, root: Path, real_root: str) -> str | None:
+    """Return what a path of tracked names is marked with: an option among them, "" for a secret or a link away."""
+    wanted = [widened(one.strip("'")) for one in word.inner.split(" ")[2:] if one != "--"]
+    try:
+        names = [os.fsdecode(path) for path in _tracked(root)]
+    except (OSError, ValueError, IndexError):
+        return OPTION_IN_LISTING
+    names = [name for name in names if not wanted or any(_is_in(name, one) for one in wanted)]
+    if any(part.startswith("-") for name in names for part in name.split()):
+        return OPTION_IN_LISTING
+    folders = {os.path.dirname(name) for name in names}  # noqa: PTH120 - text in, text out.
+    links = (one for one in (*names, *folders) if (root / one).is_symlink())
+    is_hidden = any(_is_secret_path(name) or re.search(r"[\s*?\[\\]", name) for name in names)
+    return "" if is_hidden or any(_away(root, one, root, real_root) for one in links) else None
+
+
+def _is_in(name: str, pattern: str) -> bool:
+    return pattern == "." or matches(name, f"*{pattern}") or matches(name, f"*{pattern}/*")
+
+
+def _tracked(root: Path) -> Iterator[bytes]:
+    place = _git_directory(root)
+    index = (place or root) / "index"
+    if index.stat().st_size > _MAX_INDEX:
+        raise ValueError("its index is too large")
+    return (path for _, path in _entries(index.read_bytes()))
+
+
+def _links_below(start: Path, root: Path, real_root: str) -> set[str]:
+    """Return the links below a directory that lead away, and `folder/*` for each folder with too much to look at."""
+    found: set[str] = set()
+    for name in _names_in(start):
+        if (start / name).is_symlink():
+            found |= _away(start, name, root, real_root)
+            continue
+        waiting, n_left = [str(start / name)], _MAX_BELOW
+        while waiting and n_left > 0:
+            entries = _entries_of(waiting.pop())
+            n_left -= 1 + len(entries)
+            for link in (one.path for one in entries if one.is_symlink()):
+                found |= _away(start, link, root, real_root)
+            waiting += [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+        if n_left <= 0:
+            found.add(os.path.relpath(start / name, root) + "/*")
+    return found
+
+
+def _entries_of(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
 
 
 def _is_repository(folder: Path) -> bool:
@@ -167,36 +262,52 @@ def _telling(environment: Mapping[str, str], root: Path | None) -> Iterator[str]
     for name, value in environment.items():
         if _is_known_harmless(name, value, root):
             continue
-        if value and (_EVERY_PROGRAM.fullmatch(name) or _GIT_VARIABLES.fullmatch(name) or name in _OTHER_VARIABLES):
+        if value and any(one.fullmatch(name) for one in (_EVERY_PROGRAM, _GIT_VARIABLES, _OTHER_VARIABLES)):
             yield name
 
 
-def _is_known_harmless(name: str, value: str, root: Path | None) -> bool:
+def _is_known_harmless(name: str, value: str, root: Path | None) -> bool:  # noqa: PLR0911 - one line per variable.
     """Tell that a variable of a telling name has a value that changes nothing here."""
     if name in {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"}:
         return value == os.devnull
     if name in {"GIT_PAGER", "PAGER"}:
         return value == "cat"
+    if name in {"LESS", "MORE"}:
+        return re.fullmatch(r"(?:-?[FRSXiMQsnN]+ ?)*", value) is not None
+    if name in {"LESSOPEN", "LESSCLOSE"}:
+        return re.fullmatch(r"\|{0,2}-? ?/usr/bin/lesspipe(?:\.sh)? %s(?: %s)?", value) is not None
+    if name in {"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONIOENCODING", "PYTHONUTF8"}:
+        return re.fullmatch(r"[\w.-]*", value) is not None
     if name.startswith("GIT_CONFIG_KEY_"):
-        return _HELPERS.fullmatch(value.lower()) is None and not value.lower().startswith(("core.", "alias."))
+        return not is_helper(value.lower()) and not value.lower().startswith(("core.", "alias."))
     if name == "LD_LIBRARY_PATH":
         top = str(root) if root is not None else "/nowhere"
         return all(one.startswith("/") and not f"{one}/".startswith(f"{top}/") for one in value.split(":"))
     return False
 
 
-def _shadowed(path: str, root: Path | None, cwd: Path) -> Iterator[str]:
-    """Return readers that a directory of the tree, or a relative one, offers on PATH."""
+def _shadowed(path: str, root: Path | None, cwd: Path, command: str) -> Iterator[str]:
+    """Return programs that a directory of the tree, a shared one or a relative one offers on PATH."""
+    names = {*READERS, *_OTHER_NAMES, *(word.value for word in _words(command) if "/" not in word.value)}
     for entry in path.split(":") if path else ():
         folder = (cwd / entry) if entry else cwd
-        is_inside = not entry.startswith("/") or (root is not None and folder.resolve().is_relative_to(root.resolve()))
-        if not is_inside:
-            continue
-        try:
-            names = [one.name for one, _ in zip(os.scandir(folder), range(_MAX_ENTRIES), strict=False)]
-        except OSError:
-            continue
-        yield from (name for name in names if name in READERS or name in _OTHER_NAMES)
+        real = folder.resolve()
+        tops = (Path(os.path.realpath(one)) for one in (*_SHARED_FOLDERS, *((root,) if root is not None else ())))
+        if not entry.startswith("/") or any(real.is_relative_to(top) for top in tops):
+            yield from (name for name in names if name and os.path.lexists(folder / name[:255]))
+
+
+def _chosen(root: Path | None, cwd: Path) -> Iterator[str]:
+    """Return tools of Rust when a file of the tree names a directory to take them from."""
+    for folder in (cwd, *cwd.parents):
+        for name in ("rust-toolchain", "rust-toolchain.toml"):
+            try:
+                if "path" in (folder / name).read_text("utf-8", "replace"):
+                    yield from ("cargo", "rustc")
+            except OSError:
+                continue
+        if folder == root:
+            return
 
 
 def _why_helpers(cwd: Path, n_levels: int = 3) -> str:
@@ -220,7 +331,7 @@ def _why_helpers(cwd: Path, n_levels: int = 3) -> str:
         reason = next(settings_that_run(text), "")
         if reason:
             return reason
-        reason = _why_hooks(dict(_settings(text)).get("core.hookspath"), common, cwd)
+        reason = _why_hooks(dict(settings(text)).get("core.hookspath"), common, cwd)
         if reason:
             return reason
     return _why_hooks("", common, cwd) or _why_submodules(place, cwd, n_levels)
@@ -246,7 +357,9 @@ def _why_submodules(place: Path, cwd: Path, n_levels: int) -> str:
         data = index.read_bytes() if index.stat().st_size <= _MAX_INDEX else b""
         if not data:
             return "its index is too large"
-        for path in _gitlinks(data):
+        if _GITLINK not in data:
+            continue
+        for path in (path for mode, path in _entries(data) if mode == _GITLINK):
             inner = top / os.fsdecode(path)
             if n_levels <= 0:
                 return "submodules in submodules"
@@ -257,10 +370,8 @@ def _why_submodules(place: Path, cwd: Path, n_levels: int) -> str:
     return ""
 
 
-def _gitlinks(data: bytes) -> Iterator[bytes]:
-    """Return the paths of submodules in a git index; compressed names cannot be read and are an error."""
-    if _GITLINK not in data:
-        return
+def _entries(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Return modes and paths in a git index; compressed names cannot be read and are an error."""
     version = int.from_bytes(data[4:8], "big")
     if version not in {2, 3}:
         raise ValueError("an index with compressed names")
@@ -269,8 +380,7 @@ def _gitlinks(data: bytes) -> Iterator[bytes]:
         flags = position + 40 + width
         extended = 2 if data[flags] & 0x40 else 0
         end = data.index(b"\0", flags + 2 + extended)
-        if data[position + 24 : position + 28] == _GITLINK:
-            yield data[flags + 2 + extended : end]
+        yield data[position + 24 : position + 28], data[flags + 2 + extended : end]
         position += (end - position + 8) // 8 * 8
 
 

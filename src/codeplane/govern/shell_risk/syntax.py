@@ -11,7 +11,8 @@ _GRAMMAR: Final = Language(tree_sitter_bash.language())
 MAX_NODES: Final = 8000
 _KINDS: Final = frozenset(
     {
-        "ansi_c_string", "binary_expression", "command", "command_name", "comment", "concatenation", "expansion",
+        "ansi_c_string", "binary_expression", "command", "command_name", "command_substitution", "comment",
+        "concatenation", "expansion",
         "file_descriptor", "file_redirect", "list", "negated_command", "number", "pipeline", "program", "raw_string",
         "redirected_statement", "simple_expansion", "special_variable_name", "string", "string_content",
         "test_command", "test_operator", "unary_expression", "variable_assignment", "variable_name", "word",
@@ -33,7 +34,7 @@ def check_kinds(source: bytes) -> list[Span]:
     """
     root = Parser(_GRAMMAR).parse(source).root_node
     if root.has_error:
-        raise UnclearCommandError("the syntax is broken or unknown")
+        raise UnclearCommandError("has broken or unknown syntax")
     spans: list[Span] = []
     waiting = [root]
     n_nodes = 0
@@ -42,13 +43,17 @@ def check_kinds(source: bytes) -> list[Span]:
         n_nodes += 1
         kind = node.type
         if kind not in _KINDS or node.is_missing or n_nodes > MAX_NODES:
-            raise UnclearCommandError(f"syntax that is not known to be harmless: {kind.strip() or 'white space'}")
+            raise UnclearCommandError(
+                f"uses shell syntax that is not checked: {kind.strip().replace('_', ' ') or 'white space'}"
+            )
         children = node.children
         if kind == "command":
             spans += _words_of(children)
         elif kind == "test_command":
             spans.append((node.start_byte, node.end_byte))
-        waiting.extend(children)
+        if kind != "command_substitution":
+            # `words.py` lets only fixed forms through, and reads what is in them.
+            waiting.extend(children)
     return sorted(spans)
 
 

@@ -7,25 +7,31 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from codeplane.govern.shell_risk.patterns import QUOTED, expands_braces, widened
 from codeplane.govern.shell_risk.report import UnclearCommandError
 
 _OPERATORS: Final = ("&>>", "&&", "||", "|&", "&>", ">>", ">&", ";", "|", "<", ">", "\n")
 _REFUSED: Final = (
-    (";;", "case separators"),
-    ("<<", "a here-document or here-string"),
-    ("<(", "a process substitution"),
-    (">(", "a process substitution"),
-    ("<>", "a file opened for writing"),
-    ("<&", "a duplicated descriptor"),
-    (">|", "a redirect that overwrites"),
-    ("(", "a group, a function or an extended pattern"),
-    (")", "a group, a function or an extended pattern"),
+    (";;", "has an empty or a case separator"),
+    ("<<", "uses a here-document or here-string, which is not checked"),
+    ("<(", "uses a process substitution, which runs another command"),
+    (">(", "uses a process substitution, which runs another command"),
+    ("<>", "opens a file for writing"),
+    ("<&", "reads from another descriptor"),
+    (">|", "overwrites a file"),
+    ("(", "uses a group, a function or an extended pattern, which is not checked"),
+    (")", "uses a group, a function or an extended pattern, which is not checked"),
 )
 _ANSI_ESCAPES: Final = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 _VARIABLE: Final = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 # After these an interactive shell leaves an exclamation mark alone.
 _NO_HISTORY: Final = frozenset(" \t\n=('\"|&;)")
 MAX_WORDS: Final = 2000
+NAMES_HOME: Final = "names a home directory"
+# Substitutions that print names of the tree's own files, and those that print one commit id.
+_ARGUMENT: Final = r"(?: (?:'[\w.*/-]+'|[\w./^~-]+))*"
+_LISTING: Final = re.compile(rf"\$\((git ls-files{_ARGUMENT})\)")
+_COMMIT: Final = re.compile(rf"\$\((git merge-base{_ARGUMENT})\)")
 
 
 @dataclass(slots=True)
@@ -33,6 +39,8 @@ class Word:
     """A word; `value` is what the program gets, unless it `has_glob` or holds `variables`.
 
     `starts_open`: the first character is one of a pattern, so that the word may become an option.
+    `pattern` matches at least the names that a word with a glob becomes.
+    `inner` is the command of a substitution; `is_listing` says that its output becomes any number of file names.
     """
 
     start: int
@@ -42,6 +50,9 @@ class Word:
     has_glob: bool = False
     starts_open: bool = False
     variables: tuple[str, ...] = ()
+    pattern: str = ""
+    inner: str = ""
+    is_listing: bool = False
 
     @property
     def is_static(self) -> bool:
@@ -67,16 +78,28 @@ class _Reading:
     is_bash: bool
     position: int = 0
     value: list[str] = field(default_factory=list)
+    shape: list[str] = field(default_factory=list)
     variables: list[str] = field(default_factory=list)
     has_glob: bool = False
     starts_open: bool = False
-    n_braces: int = 0
+    inner: str = ""
+    is_listing: bool = False
 
     def ahead(self, length: int = 1) -> str:
         return self.text[self.position : self.position + length]
 
     def has(self, start: str) -> bool:
         return self.text.startswith(start, self.position)
+
+    def quote(self, text: str) -> None:
+        """Add text in which no character has a meaning; an empty one still begins the word."""
+        self.value.append(text)
+        self.shape.append(QUOTED * len(text))
+
+    def bare(self, character: str) -> None:
+        """Add a character that the shell may still expand."""
+        self.value.append(character)
+        self.shape.append(character)
 
 
 def read_tokens(text: str, *, is_bash: bool) -> list[Token]:
@@ -102,7 +125,7 @@ def read_tokens(text: str, *, is_bash: bool) -> list[Token]:
             tokens.append(_word(reading))
             _join_descriptor(reading, tokens)
         if len(tokens) > MAX_WORDS:
-            raise UnclearCommandError(f"more than {MAX_WORDS} words")
+            raise UnclearCommandError(f"has more than {MAX_WORDS} words")
     return tokens
 
 
@@ -116,7 +139,7 @@ def _operator(reading: _Reading) -> Operator:
                 raise UnclearCommandError(f"{one} means something else in sh")
             reading.position += len(one)
             return Operator(reading.position - len(one), one)
-    raise UnclearCommandError("a command in the background")
+    raise UnclearCommandError("runs a command in the background")
 
 
 def _join_descriptor(reading: _Reading, tokens: list[Token]) -> None:
@@ -124,7 +147,7 @@ def _join_descriptor(reading: _Reading, tokens: list[Token]) -> None:
     word = tokens[-1]
     if isinstance(word, Word) and reading.ahead() in ("<", ">"):
         if re.fullmatch(r"\{\w+\}", word.raw):
-            raise UnclearCommandError("a descriptor in a variable")
+            raise UnclearCommandError("keeps a descriptor in a variable")
         if word.raw.isdigit():
             operator = _operator(reading)
             tokens[-1] = Operator(word.start, operator.text, word.raw)
@@ -132,22 +155,31 @@ def _join_descriptor(reading: _Reading, tokens: list[Token]) -> None:
 
 def _word(reading: _Reading) -> Word:
     start = reading.position
-    reading.value, reading.variables = [], []
-    reading.has_glob = reading.starts_open = False
-    reading.n_braces = 0
+    reading.value, reading.shape, reading.variables = [], [], []
+    reading.has_glob = reading.starts_open = reading.is_listing = False
+    reading.inner = ""
     if reading.has("~"):
-        raise UnclearCommandError("a home directory")
+        raise UnclearCommandError(NAMES_HOME)
     while reading.position < len(reading.text) and reading.ahead() not in " \t\n&|;<>()":
         _piece(reading)
     raw = reading.text[start : reading.position]
-    value, variables = "".join(reading.value), tuple(reading.variables)
+    value, shape = "".join(reading.value), "".join(reading.shape)
     if raw in {"[", "[["}:
-        # A lone bracket begins a test; as a pattern it fits nothing but itself.
+        # A lone bracket begins a test; as a pattern it matches nothing but itself.
         return Word(start, reading.position, raw, value)
-    return Word(start, reading.position, raw, value, reading.has_glob, reading.starts_open, variables)
+    if expands_braces(shape):
+        raise UnclearCommandError("uses a brace expansion, which becomes several words")
+    if re.match(r"\w+\+?=", shape) and re.search(r"[=:]~", shape):
+        raise UnclearCommandError(NAMES_HOME)
+    if reading.is_listing and not _LISTING.fullmatch(raw):
+        raise UnclearCommandError("joins a list of files with other text")
+    word = Word(start, reading.position, raw, value, reading.has_glob, reading.starts_open, tuple(reading.variables))
+    word.pattern = widened(value, shape) if reading.has_glob and not reading.is_listing else ""
+    word.inner, word.is_listing = reading.inner, reading.is_listing
+    return word
 
 
-def _piece(reading: _Reading) -> None:  # noqa: C901 - one branch per character that means something.
+def _piece(reading: _Reading) -> None:
     character = reading.ahead()
     if character == "'":
         _single_quoted(reading)
@@ -158,68 +190,62 @@ def _piece(reading: _Reading) -> None:  # noqa: C901 - one branch per character 
     elif character == "$":
         _dollar(reading)
     elif character == "`":
-        raise UnclearCommandError("a command substitution")
+        raise UnclearCommandError("uses a command substitution, which runs another command")
     else:
         if character in "*?[":
             reading.starts_open |= not any(reading.value)
             reading.has_glob = True
         elif character == "!":
             _check_history(reading)
-        elif character == "{":
-            reading.n_braces += 1
-        elif character == "}":
-            reading.n_braces = max(0, reading.n_braces - 1)
-        elif reading.n_braces and (character == "," or reading.has("..")):
-            raise UnclearCommandError("a brace expansion")
-        reading.value.append(character)
+        reading.bare(character)
         reading.position += 1
 
 
 def _check_history(reading: _Reading) -> None:
     following = reading.text[reading.position + 1 : reading.position + 2]
     if following and following not in _NO_HISTORY:
-        raise UnclearCommandError("a history expansion")
+        raise UnclearCommandError("may repeat an earlier command (history expansion)")
 
 
 def _single_quoted(reading: _Reading) -> None:
     end = reading.text.find("'", reading.position + 1)
     if end < 0:
-        raise UnclearCommandError("an unbalanced quote")
-    reading.value += [reading.text[reading.position + 1 : end], ""]
+        raise UnclearCommandError("has a quote that does not end")
+    reading.quote(reading.text[reading.position + 1 : end])
     reading.position = end + 1
 
 
 def _escaped(reading: _Reading) -> None:
     following = reading.text[reading.position + 1 : reading.position + 2]
     if not following:
-        raise UnclearCommandError("an escape with nothing behind it")
+        raise UnclearCommandError("ends in a backslash")
     if following != "\n":
-        reading.value.append(following)
+        reading.quote(following)
     reading.position += 2
 
 
 def _double_quoted(reading: _Reading) -> None:
     reading.position += 1
-    reading.value.append("")
+    reading.quote("")
     while True:
         character = reading.ahead()
         if not character:
-            raise UnclearCommandError("an unbalanced quote")
+            raise UnclearCommandError("has a quote that does not end")
         if character == '"':
             reading.position += 1
             return
         if character == "`":
-            raise UnclearCommandError("a command substitution")
+            raise UnclearCommandError("uses a command substitution, which runs another command")
         if character == "$":
             _dollar_in_quotes(reading)
             continue
         if character == "\\" and reading.ahead(2)[1:] in tuple('$`"\\\n'):
-            reading.value.append(reading.ahead(2)[1:].replace("\n", ""))
+            reading.quote(reading.ahead(2)[1:].replace("\n", ""))
             reading.position += 2
             continue
         if character == "!":
             _check_history(reading)
-        reading.value.append(character)
+        reading.quote(character)
         reading.position += 1
 
 
@@ -227,7 +253,7 @@ def _dollar_in_quotes(reading: _Reading) -> None:
     following = reading.ahead(2)[1:]
     if following in ('"', " ", "|", ")", "/", "\\", ",", ".", "%", "^", "&", ";"):
         # A dollar before these is a dollar: regular expressions end in one.
-        reading.value.append("$")
+        reading.quote("$")
         reading.position += 1
         return
     _expansion(reading)
@@ -237,10 +263,19 @@ def _dollar(reading: _Reading) -> None:
     if reading.has("$'"):
         _ansi_string(reading)
     elif reading.has('$"'):
-        raise UnclearCommandError("a translated string")
+        raise UnclearCommandError("uses a translated string")
     elif reading.ahead(2) in ("$", "$ ", "$\t", "$\n"):
-        reading.value.append("$")
+        reading.quote("$")
         reading.position += 1
+    elif (found := _LISTING.match(reading.text, reading.position)) is not None:
+        reading.inner, reading.is_listing = found[1], True
+        reading.has_glob = reading.starts_open = True
+        reading.quote(found[0])
+        reading.position = found.end()
+    elif (found := _COMMIT.match(reading.text, reading.position)) is not None and not reading.inner:
+        reading.inner = found[1]
+        reading.quote("0" * 40)
+        reading.position = found.end()
     else:
         _expansion(reading)
 
@@ -248,34 +283,34 @@ def _dollar(reading: _Reading) -> None:
 def _expansion(reading: _Reading) -> None:
     if reading.has("$?"):
         # Always a small number.
-        reading.value.append("0")
+        reading.quote("0")
         reading.position += 2
         return
     found = _VARIABLE.match(reading.text, reading.position)
     if found is None:
-        raise UnclearCommandError("an expansion")
+        raise UnclearCommandError("uses an expansion whose result is only known when it runs")
     reading.variables.append(found[1] or found[2])
     reading.position = found.end()
 
 
 def _ansi_string(reading: _Reading) -> None:
     if not reading.is_bash:
-        raise UnclearCommandError("a string that sh does not know")
+        raise UnclearCommandError("uses a string form that sh does not have")
     reading.position += 2
-    reading.value.append("")
+    reading.quote("")
     while True:
         character = reading.ahead()
         if not character:
-            raise UnclearCommandError("an unbalanced quote")
+            raise UnclearCommandError("has a quote that does not end")
         if character == "'":
             reading.position += 1
             return
         if character == "\\":
             plain = _ANSI_ESCAPES.get(reading.ahead(2)[1:])
             if plain is None:
-                raise UnclearCommandError("an escape that hides a character")
-            reading.value.append(plain)
+                raise UnclearCommandError("hides a character behind an escape")
+            reading.quote(plain)
             reading.position += 2
             continue
-        reading.value.append(character)
+        reading.quote(character)
         reading.position += 1
