@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from codeplane.core.secrets import secret_rule
 from codeplane.edit.protection import is_protected_name
 from codeplane.govern.shell_risk.context import EVERYTHING, ShellContext
-from codeplane.govern.shell_risk.places import is_secret_name
 from codeplane.govern.shell_risk.readers import READERS
 from codeplane.govern.shell_risk.report import UnclearCommandError
 from codeplane.govern.shell_risk.words import Word, read_tokens
@@ -154,7 +154,7 @@ def _away(start: Path, text: str, root: Path, real_root: str) -> set[str]:
         if not os.path.islink(current):  # noqa: PTH114 - text in, text out.
             continue
         target = os.path.relpath(os.path.realpath(current), real_root)
-        is_hidden = is_protected_name(target) or any(is_secret_name(one) for one in Path(target).parts)
+        is_hidden = is_protected_name(target) or secret_rule(target) is not None
         if target.startswith("..") or is_hidden:
             return {os.path.relpath(current, root)}
     return set()
