@@ -352,6 +352,20 @@ def test_a_secret_is_neither_read_nor_found(door: Door, root: Path, path: str) -
     assert result_of(ask(door, "search", {"query": "needle"}))["results"] == []
 
 
+@pytest.mark.parametrize("paths", [[], ["plain.txt"]])
+def test_what_was_a_secret_before_a_rename_is_not_shown(door: Door, root: Path, paths: list[str]) -> None:
+    write(root, {".env": "".join(f"KEY_{n}=needle\n" for n in range(9))})
+    git(root, "add", "-f", ".env")
+    git(root, "commit", "-q", "-m", "secret")
+    git(root, "mv", ".env", "plain.txt")
+    git(root, "commit", "-q", "-m", "renamed")
+    write(root, {"plain.txt": (root / "plain.txt").read_text("utf-8") + "needle\n"})
+    git(root, "commit", "-q", "-a", "-m", "more")
+    answer = ask(door, "git_diff", {"base": "HEAD~2", "target": "HEAD", "paths": paths})
+    assert [one["path"] for one in result_of(answer)["files"]] == ["plain.txt"]
+    assert "needle" not in answer.envelope_text()
+
+
 def test_what_a_person_let_in_is_staged(door: Door, root: Path) -> None:
     write(root, {"auth.json": "{}\n", ".cplignore": "!auth.json\n"})
     assert result_of(ask(door, "git_stage", {"paths": ["auth.json"]}))["staged"]

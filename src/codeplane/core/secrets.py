@@ -119,25 +119,24 @@ def secret_rule(path: str, *, is_directory: bool = False) -> str | None:
     """Return what makes a path look secret, None when nothing does; spelling by case or width does not matter."""
     folded = path if path.isascii() else unicodedata.normalize("NFKC", path)
     parts = folded.casefold().split("/")
-    folder = next((part for part in parts if part in _DIRECTORIES), None)
-    if folder is not None:
-        return f"{folder}/"
-    place = _PLACES.search("/".join(parts))
+    # Asked for every file of a tree: what nearly never fits is looked at last.
+    if not _DIRECTORIES.isdisjoint(parts):
+        return f"{next(part for part in parts if part in _DIRECTORIES)}/"
+    place = _PLACES.search("/".join(parts)) if len(parts) > 1 and "/." in f"/{path}" else None
     if place is not None:
         return place[0].strip("/")
-    return None if is_directory else _rule_of_name(parts[-1], parts[-2] if len(parts) > 1 else "")
+    found = None if is_directory else _rule_of_name(parts[-1], parts[-2] if len(parts) > 1 else "")
+    return found if found is not None and _NO_SECRETS.fullmatch(parts[-1]) is None else None
 
 
 def _rule_of_name(name: str, folder: str) -> str | None:
-    if _NO_SECRETS.fullmatch(name):
-        return None
     ending = name[name.rfind(".") :].rstrip("~") if "." in name else ""
     if name in _NAMES or ending in _ENDINGS:
         return name if name in _NAMES else f"*{ending}"
-    start = next((f"{one}*" for one in _STARTS if name.startswith(one)), None)
-    found = start or next((f"*{one}" for one in _ENDS if name.endswith(one)), None)
-    if found is not None:
-        return found
+    if name.startswith(_STARTS):
+        return next(f"{one}*" for one in _STARTS if name.startswith(one))
+    if name.endswith(_ENDS):
+        return next(f"*{one}" for one in _ENDS if name.endswith(one))
     word = _WORDS.search(name)
     is_in_folder = folder in _DATA_FOLDERS and bool(ending)
     if (word is None and not is_in_folder) or not _DATA_FILE.fullmatch(name):

@@ -27,7 +27,7 @@ PUSH_HOOKS: Final = ("pre-push",)
 ANY_HOOKS: Final = ("reference-transaction", "post-index-change", "pre-auto-gc")
 # Settings whose value is a program, or leads to one.
 _RUNS: Final = re.compile(
-    r"core\.(?:fsmonitor|sshcommand|gitproxy|askpass|pager|editor|alternaterefscommand|hookspath)|sequence\.editor"
+    r"core\.(?:fsmonitor|sshcommand|gitproxy|askpass|pager|editor|alternaterefscommand)|sequence\.editor"
     r"|credential\.(?:.*\.)?helper|gpg\.(?:.*\.)?(?:program|defaultkeycommand)|diff\.external"
     r"|diff\..*\.(?:textconv|command)|merge\..*\.driver|filter\..*\.(?:clean|smudge|process)|interactive\.difffilter"
     r"|remote\..*\.(?:uploadpack|receivepack|vcs|proxy)|submodule\..*\.update|trailer\..*\.(?:command|cmd)|pager\..*"

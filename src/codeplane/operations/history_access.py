@@ -54,7 +54,7 @@ def check_no_private_key(rules: IgnoreRules, path: RepoPath, content: bytes) -> 
 
 def why_kept_back(root: Path, rules: IgnoreRules, file: FileDifference) -> str | None:
     """Return why the lines of a changed file are not shown; None when they are."""
-    names = [name for name in (file.change.path, file.change.old_path) if name is not None]
+    names = [name for name in (file.change.path, file.change.old_path, file.former_path) if name is not None]
     for name in names:
         rule = rule_for_name(rules, name)
         if rule is not None:
