@@ -20,8 +20,9 @@ from codeplane.ledger.effects import Effects
 from codeplane.ledger.policy import Allow, CallFacts, Decision
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.dispatch import dispatch
 from codeplane.operations.run import Door
-from support.doors import call, error_of, open_test_workspace, result_of
+from support.doors import call, caller, error_of, open_test_workspace, result_of
 from support.repositories import git, make_repository, write
 
 HOOKS = (
@@ -491,7 +492,7 @@ def test_without_an_intent_nothing_changes(tmp_path: Path, name: str, sample: Sa
         last = run_first(door, sample)
         write(world.tree, {INTENTS_FILE: INTENTS})
         before = look(world)
-        answer = call(door, name, filled(sample.arguments, world, last))
+        answer = dispatch(door, name, filled(sample.arguments, world, last), caller())
         if answer.error is not None:
             assert error_of(answer) in {"INTENT_REQUIRED", "APPROVAL_PENDING", "PROTECTED_PATH"}
         assert look(world) == before
@@ -507,7 +508,7 @@ def test_out_of_scope_nothing_changes_but_refs(tmp_path: Path, name: str, sample
         write(world.tree, {INTENTS_FILE: INTENTS})
         result_of(call(door, "select_active_intent", {"intent_id": "INT-1"}))
         before = look(world)
-        call(door, name, filled(sample.arguments, world, last))
+        dispatch(door, name, filled(sample.arguments, world, last), caller())
         after = look(world)
         assert (after.files, after.entries, after.outside) == (before.files, before.entries, before.outside)
 
