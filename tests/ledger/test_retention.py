@@ -10,8 +10,9 @@ import pytest
 from codeplane.core.clock import ManualClock
 from codeplane.ledger.chain import EventChain, LedgerRow, NewEvent, RowFilter
 from codeplane.ledger.checkpoint import read_checkpoint
-from codeplane.ledger.retention import RetentionSettings, Retirement, retire_rows
+from codeplane.ledger.retention import Retirement, retire_rows
 from codeplane.ledger.seals import AnchorState
+from codeplane.ledger.tasks import RetentionSettings
 from support.ledgers import LedgerPlace, event, fill, opened, verified
 
 DAY = 24 * 3600.0

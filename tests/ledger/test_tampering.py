@@ -12,9 +12,10 @@ import pytest
 
 from codeplane.core.clock import ManualClock
 from codeplane.ledger.chain import NewEvent
-from codeplane.ledger.retention import RetentionSettings, retire_rows
+from codeplane.ledger.retention import retire_rows
 from codeplane.ledger.row_hash import GENESIS, HASHED_COLUMNS, hashed_bytes, row_hash
 from codeplane.ledger.seals import AnchorState, parse_head, row_sealer, seal_key
+from codeplane.ledger.tasks import RetentionSettings
 from codeplane.ledger.verification import chain_end
 from support.ledgers import REPO_ID, LedgerPlace, event, fill, opened, verified
 

@@ -100,7 +100,7 @@ def test_two_occurrences_in_a_line_are_two_hits(door: Door) -> None:
     found, about = references(door, "p/a.py::f")
     assert (found, about) == (
         ["m.py:1:16", "m.py:2:0", "m.py:2:5"],
-        "function f, p/a.py:4 (also p/a.py:6): 3 references, 1 of them imports",
+        "function f, p/a.py:4 (also p/a.py:6): 3 references (1 import)",
     )
     shown = call(door, "search", {"query": "p/a.py::f", "mode": "references"}).text()
     assert shown.endswith("m.py\n 1: from p.a import f, g, h\n 2: f(), f()  (columns 0, 5)")

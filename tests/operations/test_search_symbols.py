@@ -107,7 +107,7 @@ def test_self_members_and_inherited_ones_are_found(shop: Door) -> None:
 
 def test_the_count_is_that_of_the_lines_and_does_not_hold_the_definition(shop: Door) -> None:
     assert text(shop, query="src/shop/store.py:19", mode="references").startswith(
-        "function get, src/shop/store.py:19: 5 references, 2 of them imports\n"
+        "function get, src/shop/store.py:19: 5 references (2 imports)\n"
     )
     assert text(shop, query="Base.close", mode="references").startswith(
         "method Base.close, src/shop/store.py:2: 1 reference\n"

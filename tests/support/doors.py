@@ -9,8 +9,9 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # I
 
 from codeplane.core.clock import ManualClock
 from codeplane.core.ids import CountingIds, IdSource
+from codeplane.govern.approvals import PersonsAnswer
 from codeplane.ledger.callers import Caller, CallerKind
-from codeplane.operations.answer import Answer
+from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.operation import AnyOperation
@@ -25,16 +26,31 @@ def caller(connection: str = "c1", session_id: str | None = None) -> Caller:
 
 
 def open_test_workspace(
-    root: Path, *, clock: ManualClock | None = None, ids: IdSource | None = None, overrides: tuple[str, ...] = ()
+    root: Path,
+    *,
+    clock: ManualClock | None = None,
+    ids: IdSource | None = None,
+    overrides: tuple[str, ...] = (),
+    accepts_hooks: bool = True,
 ) -> Workspace:
-    """Open a workspace whose time and ids the test decides."""
+    """Open a workspace whose time and ids the test decides; a person has accepted its hooks and helpers."""
     request = WorkspaceRequest(root, overrides, clock or ManualClock(), ids or CountingIds())
-    return open_workspace(request)
+    workspace = open_workspace(request)
+    if accepts_hooks:
+        workspace.accept_helpers()
+    return workspace
 
 
 def call(door: Door, name: str, arguments: Mapping[str, Any] | None = None, connection: str = "c1") -> Answer:
-    """Call an operation by name, as a surface does; the answer must fit the output schema that `full` promises."""
+    """Call an operation by name, as a surface does; the answer must fit the output schema that `full` promises.
+
+    A person agrees to places outside the tree, hooks and helpers.
+    """
     answer = dispatch(door, name, arguments or {}, caller(connection))
+    held = answer.error.details if answer.outcome is Outcome.HELD and answer.error is not None else {}
+    if held.get("policy") in {"foreign places", "git programs"}:
+        door.workspace.gate.approvals.decide(held["hold_id"], PersonsAnswer(approves=True, by="test"))
+        answer = dispatch(door, name, arguments or {}, caller(connection))
     if answer.result is not None and answer.operation in OPERATIONS:
         _validator(answer.operation).validate(answer.envelope())
     return answer

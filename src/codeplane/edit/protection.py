@@ -23,11 +23,20 @@ _PROTECTED: Final = re.compile(
 )
 
 
+# A link, submodule or working tree of such a name would bring the protected files below it.
+_HOLDERS: Final = frozenset({".claude", ".cursor", ".gemini", ".github", ".vscode"})
+
+
 def is_protected(path: RepoPath) -> bool:
-    """Tell whether a path belongs to CodePlane, git or an agent's configuration."""
-    return is_protected_name(path.text)
+    """Tell whether a path that would be written belongs to CodePlane, git or an agent's configuration."""
+    return is_protected_target(path.text)
+
+
+def is_protected_target(name: str) -> bool:
+    """Tell the same of a name as git lists them, which may be one that no caller could send."""
+    return is_protected_name(name) or name.casefold() in _HOLDERS
 
 
 def is_protected_name(name: str) -> bool:
-    """Tell the same of a name that may be no path a caller could send, as git lists them."""
+    """Tell whether a file of this name is protected, also from commands that name it."""
     return _PROTECTED.search(name) is not None

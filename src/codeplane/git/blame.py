@@ -51,7 +51,7 @@ def read_blame(
     """
     first, last = lines
     at = (revision,) if revision is not None else ()
-    arguments = ("blame", "--porcelain", "--encoding=UTF-8", f"-L{first},{last}", *at, "--", path.text)
+    arguments = ("blame", "--porcelain", "--no-textconv", "--encoding=UTF-8", f"-L{first},{last}", *at, "--", path.text)
     result = run_git(root, *arguments, output_limit=OUTPUT_LIMIT, environment=graph)
     too_short = _TOO_SHORT.search(result.stderr) if result.returncode else None
     if too_short is not None:

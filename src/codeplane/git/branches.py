@@ -20,6 +20,9 @@ _FIELDS: Final = (
     "%(committerdate:iso-strict)",
     "%(contents:subject)",
 )
+_USUAL_DEFAULTS: Final = ("main", "master", "trunk", "develop")
+# refs/remotes/<remote>/<branch>
+_DEEP: Final = 3
 Kind = Literal["local", "remote"]
 _PLACES: Final[dict[Kind, str]] = {"local": "refs/heads/", "remote": "refs/remotes/"}
 
@@ -40,6 +43,14 @@ class Branch:
     date: str
     subject: str
     is_merged: bool
+
+
+def default_branches(root: Path) -> frozenset[str]:
+    """Return the names that may be the default branch: what remotes say, what git would make, and the usual ones."""
+    listing = ask_git(root, "for-each-ref", "--format=%(symref)", "refs/remotes/*/HEAD")
+    told = {name.split("/", 3)[3] for name in os.fsdecode(listing).split() if name.count("/") >= _DEEP}
+    configured = os.fsdecode(run_git(root, "config", "--get", "init.defaultBranch").stdout).strip()
+    return frozenset({*told, configured, *_USUAL_DEFAULTS} - {""})
 
 
 def list_branches(root: Path, kinds: tuple[Kind, ...], contains: str | None = None) -> list[Branch]:

@@ -59,16 +59,13 @@ class CommitGraph:
         # The version of the file that was last summed up, and whether it was whole.
         self._summed: tuple[tuple[int, int, int], bool] | None = None
 
-    def environment(self, *, may_write: bool = False) -> Mapping[str, str]:
+    def environment(self) -> Mapping[str, str]:
         """Return what tells git to use it; nothing when there is none that is whole.
 
-        A command that may write objects writes them where git looks first, which has to be the repository then: it
-        uses ours only where the repository has no commit-graph.
+        It fits commands that write no objects: these would be written where git looks first.
         """
         if not self._is_sound():
             return NO_GRAPH
-        if may_write:
-            return {_ALTERNATES: _quoted(self._directory)}
         return _looking_into(self._directory, self._objects)
 
     def freshen(self) -> None:

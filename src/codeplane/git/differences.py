@@ -4,6 +4,7 @@ One process prints the list of files and the patches; patches are cut into lines
 """
 
 import hashlib
+import os
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -76,10 +77,14 @@ class RawChange:
 
 @dataclass(frozen=True, slots=True)
 class FileDifference:
-    """How one file differs; `patch` is what git prints for it."""
+    """How one file differs; `patch` is what git prints for it.
+
+    `former_path` is the name that an added file had before, when that is not among the paths that were asked for.
+    """
 
     change: RawChange
     patch: bytes = field(repr=False)
+    former_path: str | None = None
 
     @property
     def has_same_content(self) -> bool:
@@ -140,8 +145,9 @@ def read_difference(root: Path, comparison: Comparison) -> Difference:
         else:
             files.append(FileDifference(change, patch))
     _mark_binary(root, comparison, files)
+    former = _former_paths(root, comparison) if any(file.change.status == "added" for file in files) else {}
     return Difference(
-        files=tuple(files),
+        files=tuple(replace(file, former_path=former.get(file.change.path)) for file in files),
         insertions=sum(file.change.insertions or 0 for file in files),
         deletions=sum(file.change.deletions or 0 for file in files),
         digest=hashlib.blake2b(output, digest_size=16).hexdigest(),
@@ -280,6 +286,15 @@ class RawReader:
             self.field()
             path = self.field()
         return (decode(path), None, None) if found[1] == b"-" else (decode(path), int(found[1]), int(found[2]))
+
+
+def _former_paths(root: Path, comparison: Comparison) -> dict[str, str]:
+    """Return the names that files had before a rename; with paths git only sees that a file was added."""
+    if not comparison.paths:
+        return {}
+    options = ("-z", "--name-status", "--find-renames", "--diff-filter=R", "--no-ext-diff")
+    parts = os.fsdecode(ask_git(root, "diff", *options, *_sides(comparison), "--")).split("\0")
+    return dict(zip(parts[2::3], parts[1::3], strict=False))
 
 
 def _sides(comparison: Comparison) -> tuple[str, ...]:

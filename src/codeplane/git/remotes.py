@@ -2,15 +2,16 @@
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.git.commands import Conditions, ask_git, change_git, check_name, check_result, must_change
 from codeplane.git.complaints import git_error
-from codeplane.git.repository import run_git
+from codeplane.git.repository import Repository, run_git
 
 _SCP_FORM: Final = re.compile(r"^(?:[^@/\s]+@)?(?P<host>\[[^\]]+\]|[^:/\s]+):(?!//)")
 # How the lines of `git push --porcelain` begin.
@@ -95,6 +96,22 @@ def without_password(url: str) -> str:
     return url
 
 
+def place_of(root: Path, url: str) -> str:
+    """Return where an address leads: a host, or `file:` and the path of a repository on this machine."""
+    host = host_of(url)
+    if host is not None:
+        return host
+    return f"file:{local_path(root, url)}"
+
+
+def local_path(root: Path, url: str) -> str | None:
+    """Return the absolute path that an address names on this machine; None for one of another machine."""
+    if host_of(url) is not None:
+        return None
+    path = unquote(urlsplit(url).path) if "://" in url else url
+    return os.path.realpath(root / Path(path).expanduser())
+
+
 def host_of(url: str) -> str | None:
     """Return the machine that an address leads to, None for one on this machine."""
     if "://" in url:
@@ -107,10 +124,26 @@ def host_of(url: str) -> str | None:
     return match["host"] if match is not None else None
 
 
-def hosts_of(remote: Remote) -> tuple[str, ...]:
-    """Return the machines that a remote's addresses lead to."""
-    hosts = [host_of(url) for url in (*remote.urls, *remote.push_urls)]
-    return tuple(dict.fromkeys(host for host in hosts if host is not None))
+def places_of(root: Path, remote: Remote) -> tuple[str, ...]:
+    """Return the places that a remote's addresses lead to, after git's own rewriting of addresses."""
+    addresses: list[str] = []
+    for options in ((), ("--push",)):
+        told = run_git(root, "remote", "get-url", "--all", *options, "--", remote.name)
+        addresses += os.fsdecode(told.stdout).splitlines()
+    return tuple(dict.fromkeys(place_of(root, without_password(url)) for url in addresses or remote.urls))
+
+
+def refs_of_fetch(remote: str, refspecs: Iterable[str], *, has_tags: bool) -> tuple[tuple[str, ...], bool]:
+    """Return the local refs that a fetch may write, and whether it replaces what only this repository may have."""
+    refs = [f"refs/remotes/{remote}/*", *(("refs/tags/*",) if has_tags else ())]
+    is_destructive = False
+    for one in refspecs:
+        _, _, target = one.removeprefix("+").partition(":")
+        if target:
+            full = target if target.startswith("refs/") else f"refs/heads/{target}"
+            refs.append(full)
+            is_destructive = is_destructive or not full.startswith("refs/remotes/")
+    return tuple(dict.fromkeys(refs)), is_destructive
 
 
 def check_address(url: str) -> str:
@@ -186,6 +219,16 @@ def pull(root: Path, place: tuple[str, ...], conditions: Conditions, options: tu
         return False
     check_result(arguments, result, root)
     return True
+
+
+def fetch_heads(repository: Repository) -> set[str]:
+    """Return the commits that the last fetch brought for joining."""
+    try:
+        text = (repository.git_dir / "FETCH_HEAD").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return set()
+    rows = (line.split("\t") for line in text.splitlines())
+    return {row[0] for row in rows if len(row) > 1 and row[1] != "not-for-merge"}
 
 
 def has_conflicts(root: Path) -> bool:

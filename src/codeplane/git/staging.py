@@ -41,6 +41,12 @@ def unstaged_paths(root: Path, paths: tuple[RepoPath, ...] = ()) -> tuple[str, .
     return _names(root, _DIFF, pathspecs(paths))
 
 
+def ignored_files(root: Path, paths: tuple[RepoPath, ...] = ()) -> tuple[str, ...]:
+    """Return the untracked files under paths that git ignores."""
+    arguments = ("ls-files", "--others", "--ignored", "--exclude-standard", "-z")
+    return _names(root, arguments, (*rooted_pathspecs(paths), _NOT_PRIVATE))
+
+
 def check_known(root: Path, paths: tuple[RepoPath, ...]) -> None:
     """Refuse paths that are neither in the working tree nor known to git.
 
@@ -73,8 +79,8 @@ def stage(root: Path, paths: tuple[RepoPath, ...], conditions: Conditions, *, al
     Raises:
         CodePlaneError: FILE_IGNORED, GIT_PATH_UNKNOWN, GIT_LOCKED.
     """
-    options = ("--force",) if allow_ignored else ()
-    must_change(root, "add", "--all", *options, *pathspecs(paths), conditions=conditions)
+    specs = (*rooted_pathspecs(paths), _NOT_PRIVATE) if allow_ignored else pathspecs(paths)
+    must_change(root, "add", "--all", *(("--force",) if allow_ignored else ()), *specs, conditions=conditions)
 
 
 def unstage(root: Path, paths: tuple[RepoPath, ...], conditions: Conditions) -> None:
@@ -109,6 +115,8 @@ def rooted_pathspecs(paths: Iterable[RepoPath]) -> tuple[str, ...]:
     return specs if len(specs) > 1 else (*specs, ":/")
 
 
+# CodePlane's own files change with every call and belong to no commit.
+_NOT_PRIVATE = ":(top,exclude).codeplane"
 _DIFF = ("diff", "--name-only", "--no-renames", "-z")
 _OTHERS = ("ls-files", "--others", "--exclude-standard", "-z")
 

@@ -78,6 +78,15 @@ def find_submodules(root: Path, paths: tuple[str, ...]) -> list[Submodule]:
     return [by_path[path] for path in paths]
 
 
+def resolved_address(root: Path, url: str) -> str:
+    """Return an address of a submodule as git would use it: a relative one starts at the address of `origin`."""
+    if not url.startswith(("./", "../")):
+        return url
+    told = run_git(root, "remote", "get-url", "origin")
+    base = without_password(os.fsdecode(told.stdout).strip()) if told.returncode == 0 else str(root)
+    return f"{base.rstrip('/')}/{url}" if "://" in base or ":" in base else str(root / base / url)
+
+
 def run_submodule(
     root: Path, action: str, options: tuple[str, ...], arguments: tuple[str, ...], conditions: Conditions
 ) -> None:

@@ -130,6 +130,14 @@ def names_off(
     return tuple(dict.fromkeys((*found, *cached)))
 
 
+def names_staged_off(root: Path, ref: str | None, paths: tuple[RepoPath, ...] = ()) -> tuple[str, ...]:
+    """Return the paths at which the index differs from a commit; without one, everything that the index holds."""
+    if ref is None:
+        return _split(ask_git(root, "ls-files", "-z", *pathspecs(paths)))
+    arguments = ("diff", "--cached", "--name-only", "--no-renames", "-z", ref)
+    return _split(ask_git(root, *arguments, *pathspecs(paths)))
+
+
 def in_the_way(root: Path, names: Iterable[str]) -> tuple[str, ...]:
     """Return what stands where files are to be written under other names: files below, or a file instead of a folder.
 

@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_text
 from codeplane.govern.rulebook import Mode
 
+_MAX_HELPERS = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """The mode of a repository, the intents that were accepted, and digests of accepted policy files.
+    """The mode of a repository, the intents that were accepted, and digests of accepted policy files and helpers.
 
     `mode` is None as long as nothing has switched governance on or off.
     """
@@ -22,6 +25,7 @@ class Acceptance:
     mode: Mode | None = None
     intents: str | None = None
     policies: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()
 
     def has_accepted_policy(self, text: str) -> bool:
         """Tell whether this very text was accepted."""
@@ -31,6 +35,10 @@ class Acceptance:
         """Return it with one more accepted policy file; the few last ones are kept, for branches differ."""
         known = [one for one in self.policies if one != sha256_text(text)]
         return replace(self, policies=(*known[-19:], sha256_text(text)))
+
+    def with_helpers(self, digests: Iterable[str]) -> "Acceptance":
+        """Return it with more accepted hooks and helpers; the last ones are kept, for branches differ."""
+        return replace(self, helpers=tuple(dict.fromkeys((*self.helpers, *digests)))[-_MAX_HELPERS:])
 
 
 class AcceptanceStore:
@@ -63,7 +71,13 @@ class AcceptanceStore:
             CodePlaneError: PERMISSION_DENIED when the user state directory cannot be written.
         """
         mode = acceptance.mode.value if acceptance.mode is not None else None
-        document = {"version": 1, "mode": mode, "intents": acceptance.intents, "policies": list(acceptance.policies)}
+        document: dict[str, Any] = {
+            "version": 1,
+            "mode": mode,
+            "intents": acceptance.intents,
+            "policies": list(acceptance.policies),
+        }
+        document["helpers"] = list(acceptance.helpers)
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, name = tempfile.mkstemp(dir=self._path.parent, prefix=".governance-")
@@ -85,4 +99,5 @@ def _from_json(document: dict[str, Any]) -> Acceptance:
     intents = document["intents"]
     if intents is not None and not isinstance(intents, str):
         raise TypeError
-    return Acceptance(Mode(mode) if mode is not None else None, intents, tuple(map(str, document["policies"])))
+    helpers = tuple(map(str, document.get("helpers", ())))
+    return Acceptance(Mode(mode) if mode is not None else None, intents, tuple(map(str, document["policies"])), helpers)

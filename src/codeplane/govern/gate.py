@@ -9,6 +9,7 @@ from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.printable import printable_name, visible_text
 from codeplane.core.redaction import redact, redact_value
+from codeplane.git.programs import is_executed
 from codeplane.govern.approvals import APPROVED, DENIED, ApprovalBook, CallKey, HoldRequest
 from codeplane.govern.governed_call import GovernedCall, StalePath
 from codeplane.govern.policies.catalog import POLICIES
@@ -24,6 +25,7 @@ from codeplane.ledger.policy import Allow, CallFacts, Decision, Deny, Hold
 _log = get_logger(__name__)
 RULES_KIND: Final = "rules_in_force"
 _TRIES: Final = 3
+_SHOWN_PATHS: Final = 200
 _PREVIEW_CHARS: Final = 20_000
 # Somebody else was faster, or a person has not answered yet: no sign of a loop.
 _NO_LOOP: Final = frozenset(
@@ -33,11 +35,15 @@ _NO_LOOP: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Surrounding:
-    """What the gate asks of the repository: the hash of a working file, who left it so, what commands would meet."""
+    """What the gate asks of the repository: the hash of a working file, who left it so, what commands would meet.
+
+    `secrets` returns those of some working files that look secret, each with the reason.
+    """
 
     working_hash: Callable[[str], str | None]
     last_writer: Callable[[str, str], dict[str, Any] | None]
     shell: Callable[[tuple[str, ...]], ShellContext]
+    secrets: Callable[[tuple[str, ...]], tuple[str, ...]]
 
 
 class Gate:
@@ -133,6 +139,8 @@ class Gate:
             git_refs=tuple(redact(printable_name(ref)) for ref in effects.git_refs),
             commands=tuple(redact(_as_text(command)) for command in effects.commands),
             network=tuple(redact(host) for host in effects.network),
+            staged=tuple(printable_name(path.text) for path in effects.staged),
+            foreign=tuple(redact(printable_name(place)) for place in effects.foreign),
             destructive=effects.destructive,
             is_git=facts.is_git,
             given_intent=facts.given_intent,
@@ -144,6 +152,13 @@ class Gate:
             return call
         n_failures = self.memory.n_equal_failures(facts.session, _same_call(facts)) if rules.is_enforced else 0
         unseen, stale = self._compared(facts)
+        accepted = self.sources.store.load().helpers
+        call = replace(
+            call,
+            unaccepted=tuple(name for name, digest in effects.programs if digest not in accepted),
+            executed=tuple(path for path in call.touched if is_executed(path, effects.executed)),
+            secrets=self._around.secrets(tuple(path.text for path in effects.staged)),
+        )
         if call.commands:
             around = self._around.shell(tuple(_as_text(command) for command in effects.commands))
             call = replace(call, git_runs_helpers=around.git_runs_helpers, leading_away=around.leading_away)
@@ -217,10 +232,12 @@ class Gate:
             "arguments": _visible(redact_value(dict(facts.arguments))),
             "preview": visible_text(redact(preview[:_PREVIEW_CHARS])),
             "is_preview_cut": len(preview) > _PREVIEW_CHARS,
-            "paths": [visible_text(path) for path in call.touched[:200]],
+            "paths": _shown_paths(call, judgement.opinion.segment),
             "git_refs": [visible_text(ref) for ref in call.git_refs[:50]],
             "commands": [visible_text(command) for command in call.commands],
             "network": list(call.network),
+            "foreign": [visible_text(place) for place in call.foreign],
+            "programs": list(call.unaccepted),
             "intent": call.selected_intent,
             "caller": {"session": facts.session, "surface": facts.caller.surface, "client": facts.caller.client},
             "policy": judgement.policy,
@@ -237,6 +254,12 @@ class Gate:
             body = {"digest": rules.digest, "rules": texts.as_dict()}
             self._chain.append(NewEvent(RULES_KIND, SYSTEM_SESSION, body))
         self._recorded_rules.add(rules.digest)
+
+
+def _shown_paths(call: GovernedCall, segment: str) -> list[str]:
+    """Return the paths for a person, the one that the decision is about first."""
+    first = [path for path in call.touched if path == segment]
+    return [visible_text(path) for path in dict.fromkeys((*first, *call.touched))][:_SHOWN_PATHS]
 
 
 def _as_text(command: tuple[str, ...]) -> str:

@@ -37,7 +37,9 @@ class GovernedCall:
 
     `is_person` marks a caller who has shown to be one. `unseen` are files that would be overwritten although the caller
     has not seen what is in them. `git_runs_helpers` and `leading_away` are what `shell_risk` needs to know of the
-    repository; they are looked up for commands only. `n_equal_failures` counts how often the same call has just failed
+    repository; they are looked up for commands only. `unaccepted` are programs of the repository that git would run and
+    that nobody has accepted, `executed` the touched paths that git runs, `secrets` staged paths that look secret, each
+    with the reason. `n_equal_failures` counts how often the same call has just failed
     or been refused.
     """
 
@@ -54,6 +56,11 @@ class GovernedCall:
     git_refs: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     network: tuple[str, ...] = ()
+    staged: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+    unaccepted: tuple[str, ...] = ()
+    executed: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
     destructive: bool = False
     is_git: bool = False
     unseen: tuple[str, ...] = ()
@@ -70,19 +77,24 @@ class GovernedCall:
 
     @property
     def touched(self) -> tuple[str, ...]:
-        """Return every path whose content may differ afterwards."""
-        return tuple(dict.fromkeys((*self.writes, *self.deletes)))
+        """Return every path whose content may differ afterwards, in the working tree or in the git index."""
+        return tuple(dict.fromkeys((*self.writes, *self.deletes, *self.staged)))
 
     @property
     def is_governed(self) -> bool:
         """Tell whether intents, risk and approval bear on it: what agents change."""
         return self.mutates and not self.is_person
 
+    @property
+    def is_approved_exactly(self) -> bool:
+        """Tell whether a person has agreed to this very call."""
+        return self.approved is not None and self.approved.state == "approved" and self.approved.is_exact
+
     def as_example(self) -> RuleExample:
         """Return the part of it that rules of policy files speak of."""
         return RuleExample(
             operation=self.operation,
-            writes=self.writes,
+            writes=tuple(dict.fromkeys((*self.writes, *self.staged))),
             deletes=self.deletes,
             refs=self.git_refs,
             network=self.network,

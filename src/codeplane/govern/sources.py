@@ -3,7 +3,7 @@
 import os
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -69,6 +69,10 @@ class RuleSources:
             acceptance = acceptance.with_policy(policy)
         self.store.save(acceptance)
         return acceptance
+
+    def accept_helpers(self, digests: Iterable[str]) -> None:
+        """Accept hooks and helpers that git runs, as they are now."""
+        self.store.save(self.store.load().with_helpers(digests))
 
     def set_mode(self, mode: Mode) -> None:
         """Switch intents on or off, as a person wants it."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from codeplane.core.paths import STAGED_PREFIX, RepoPath
+from codeplane.core.secrets import MAX_SCANNED_BYTES, SECRET_LINES, holds_private_key, secret_rule
 from codeplane.git.repository import TrackedPaths
 
 IGNORE_FILE = ".cplignore"
@@ -53,61 +54,6 @@ PRUNABLE_LINES = (
     ".terraform/",
     ".hg/",
     ".svn/",
-)
-SECRET_LINES = (
-    "*.env",
-    ".env",
-    ".env.*",
-    ".envrc",
-    ".env~",
-    "!.env.example",
-    "!.env.sample",
-    "!.env.template",
-    "!example.env",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.jks",
-    "*.keystore",
-    "*.kdbx",
-    "*.ppk",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    "!id_*.pub",
-    ".netrc",
-    "_netrc",
-    ".npmrc",
-    ".pypirc",
-    ".pgpass",
-    ".my.cnf",
-    ".s3cfg",
-    ".boto",
-    ".dockercfg",
-    ".git-credentials",
-    ".htpasswd",
-    ".vault-token",
-    "**/.aws/credentials",
-    "**/.docker/config.json",
-    "**/.kube/config",
-    "kubeconfig",
-    ".ssh/",
-    ".gnupg/",
-    "credentials",
-    "credentials.json",
-    "application_default_credentials.json",
-    "gha-creds-*.json",
-    "service-account*.json",
-    "secrets.yml",
-    "secrets.yaml",
-    "secrets.json",
-    "secrets.toml",
-    "terraform.tfstate",
-    "terraform.tfstate.*",
-    "*.tfvars",
-    "!*.example.tfvars",
 )
 _BUILT_IN_NAMES = frozenset({".git", ".codeplane"})
 BUILT_IN_SOURCE = "always"
@@ -181,8 +127,7 @@ class _RuleList:
     entry's name, and only the others are tried as expressions. Positions in the file decide which match is the last.
     """
 
-    def __init__(self, rules: Iterable[Rule], *, ignore_case: bool = False) -> None:
-        self._ignore_case = ignore_case
+    def __init__(self, rules: Iterable[Rule]) -> None:
         self._compiled = tuple(_compile(rules))
         self._by_name: dict[str, list[int]] = {}
         self._by_ending: dict[str, list[int]] = {}
@@ -206,9 +151,6 @@ class _RuleList:
         """Return the line that decides on an entry, of whose path the first `n_before` characters lead to here."""
         text, name, is_directory = entry
         text = text[n_before:] if n_before else text
-        if self._ignore_case:
-            # Lines of such a list are in lower case.
-            text, name = text.lower(), name.lower()
         # Nearly always there is none, for every file of a tree.
         for number in sorted(numbers, reverse=True) if (numbers := self._candidates(text, name)) else ():
             item = self._compiled[number]
@@ -295,14 +237,18 @@ def _without_trailing_spaces(line: str) -> str:
 
 
 @cache
-def _built_in_rules() -> tuple[_RuleList, _RuleList]:
-    """Return the rules that every tree has; compiled on first use, because short commands never look at a path.
+def _prunable_rules() -> _RuleList:
+    """Return the soft rules that every tree has; compiled on first use: short commands never look at a path."""
+    return _RuleList(Rule(line, RuleKind.SOFT, "built-in") for line in PRUNABLE_LINES)
 
-    Secrets are told in any spelling of their case: some file systems do not tell `.ENV` from `.env`.
-    """
-    secrets = [Rule(line, RuleKind.SECRET, "built-in secrets") for line in SECRET_LINES]
-    prunable = [Rule(line, RuleKind.SOFT, "built-in") for line in PRUNABLE_LINES]
-    return _RuleList(secrets, ignore_case=True), _RuleList(prunable)
+
+def _secret_match(entry: _Entry) -> _Compiled | None:
+    """Return the built-in rule that keeps a secret back, if one does."""
+    line = secret_rule(entry[0], is_directory=entry[2])
+    if line is None:
+        return None
+    rule = Rule(line, RuleKind.SECRET, "built-in secrets")
+    return _Compiled(rule, lambda _: True, "", excludes=True, only_directories=False)
 
 
 # How many characters of a path come before what the rules of a directory look at, and those rules.
@@ -416,8 +362,7 @@ class IgnoreRules:
             matched = rules.last_match(entry, n_before, kinds)
             if matched is not None:
                 return matched
-        secrets, prunable = _built_in_rules()
-        return secrets.last_match(entry, 0, kinds) or prunable.last_match(entry, 0, kinds)
+        return _secret_match(entry) or _prunable_rules().last_match(entry, 0, kinds)
 
     def is_let_in(self, path: RepoPath) -> bool:
         """Tell whether a person's `!` line names this file."""
@@ -444,6 +389,19 @@ class IgnoreRules:
             self._tracked = self._load_tracked()
         # A submodule is a directory that git lists among the files.
         return text in self._tracked.files or (is_directory and text in self._tracked.directories)
+
+
+def why_secret(rules: IgnoreRules, path: RepoPath) -> str | None:
+    """Return why a file should not leave the tree: a secret by its name, or a private key in it; None otherwise."""
+    rule = rules.block(path, is_directory=False)
+    if rule is not None and rule.kind is RuleKind.SECRET:
+        return f"the rule `{rule.line}`"
+    place = rules.root / path.text
+    if rules.is_let_in(path) or place.is_symlink() or not place.is_file():
+        return None
+    with suppress(OSError), place.open("rb") as file:
+        return "a private key" if holds_private_key(file.read(MAX_SCANNED_BYTES)) else None
+    return None
 
 
 def _read_rules(root: Path, directory: str) -> list[Rule]:

@@ -6,7 +6,6 @@ Lines end at `\n`; a carriage return before it belongs to the line ending and is
 import codecs
 import hashlib
 import os
-import re
 import stat
 import unicodedata
 from dataclasses import dataclass, field
@@ -53,14 +52,6 @@ class Piece:
     next_line: int | None
     starts_inside_line: bool = False
     ends_inside_line: bool = False
-
-
-_PRIVATE_KEY = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----")
-
-
-def holds_private_key(head: bytes) -> bool:
-    """Tell whether a file is a private key, whatever it is called: it starts with the mark of one."""
-    return _PRIVATE_KEY.match(head) is not None
 
 
 def open_source(root: Path, path: RepoPath) -> int:

@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 
 from codeplane.core.hashing import sha256_bytes, sha256_normalised
+from codeplane.core.secrets import holds_private_key
 from codeplane.index.extraction import MANY_BYTES, Errand, ExtractionJob, ExtractionPool, OfferedFacts, extract_here
 from codeplane.index.facts.encoded import EncodedFacts
 from codeplane.index.head_start import FactsByText, HeadStart
 from codeplane.index.index_store import IndexedFile, IndexStore, write_files
 from codeplane.index.lexical_index import LexicalUpdate, documents_to_rank
 from codeplane.index.linking.update import forget_links
-from codeplane.index.source_text import holds_private_key
 from codeplane.index.structure import FileChanges, Links, Structure, StructureUpdate
 from codeplane.index.sweep import FileStamp
 from codeplane.index.text_pack import PackWriter
@@ -367,7 +367,7 @@ def _text_problem(data: bytes) -> str:
     """Return why these bytes are not indexed as text, empty when they are."""
     if b"\0" in data[:_SNIFF]:
         return "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "binary"
-    if holds_private_key(data[:256]):
+    if holds_private_key(data):
         return "a private key"
     try:
         data.decode("utf-8")

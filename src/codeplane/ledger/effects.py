@@ -30,6 +30,10 @@ class EffectClass(Enum):
 class Effects:
     """Paths, refs, commands and hosts of one call; policies judge these, not the arguments.
 
+    `staged` are paths whose entry in the git index may change while the working file stays. `network` names remotes by
+    host, those of this machine by `file:` and their path. `foreign` are places of this machine outside the working tree
+    that the call writes, or that it makes the repository reach. `programs` are hooks and helpers of the repository that
+    git would run, with their digests; `executed` are the paths of the tree that git runs in this call or another one.
     `anchored` are writes that say which content they expect; `overwrites` are writes that replace whatever is there.
     """
 
@@ -40,12 +44,16 @@ class Effects:
     commands: tuple[tuple[str, ...], ...] = ()
     network: tuple[str, ...] = ()
     destructive: bool = False
+    staged: tuple[RepoPath, ...] = ()
+    foreign: tuple[str, ...] = ()
+    programs: tuple[tuple[str, str], ...] = ()
+    executed: tuple[str, ...] = ()
     anchored: tuple[RepoPath, ...] = ()
     overwrites: tuple[RepoPath, ...] = ()
 
     @property
     def touched(self) -> tuple[RepoPath, ...]:
-        """Return every path whose content may differ afterwards."""
+        """Return every path whose working file may differ afterwards."""
         return self.writes + self.deletes
 
     def as_dict(self) -> dict[str, Any]:
@@ -58,5 +66,8 @@ class Effects:
             "commands": [list(command) for command in self.commands],
             "network": list(self.network),
             "destructive": self.destructive,
+            "staged": [printable_name(path.text) for path in self.staged],
+            "foreign": [printable_name(place) for place in self.foreign],
+            "programs": [list(program) for program in self.programs],
         }
         return {name: value for name, value in parts.items() if value}

@@ -7,26 +7,15 @@ from dataclasses import dataclass
 
 from codeplane.core.clock import Clock, iso_from_ms
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.settings import setting
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, row_of_record
 from codeplane.ledger.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from codeplane.ledger.row_hash import GENESIS
 from codeplane.ledger.seals import ALARM_KIND, SealKey
+from codeplane.ledger.tasks import RetentionSettings
 from codeplane.ledger.verification import first_problem
 
 RETIRED_KIND = "rows_retired"
 _DAY_MS = 24 * 60 * 60 * 1000
-
-
-@dataclass(frozen=True, slots=True)
-class RetentionSettings:
-    """How long rows stay: so many days or so many tasks, whichever keeps more; `batch` bounds one transaction."""
-
-    days: int = setting(14, doc="Days for which the ledger keeps its rows.", minimum=1, maximum=36_500)
-    tasks: int = setting(
-        500, doc="Newest tasks whose rows the ledger keeps, however old they are.", minimum=0, maximum=1_000_000
-    )
-    batch: int = setting(20_000, doc="Rows that one transaction retires.", minimum=100, maximum=1_000_000)
 
 
 @dataclass(frozen=True, slots=True)

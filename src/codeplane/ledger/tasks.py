@@ -53,6 +53,17 @@ class Budget(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class RetentionSettings:
+    """How long rows stay: so many days or so many tasks, whichever keeps more; `batch` bounds one transaction."""
+
+    days: int = setting(14, doc="Days for which the ledger keeps its rows.", minimum=1, maximum=36_500)
+    tasks: int = setting(
+        500, doc="Newest tasks whose rows the ledger keeps, however old they are.", minimum=0, maximum=1_000_000
+    )
+    batch: int = setting(20_000, doc="Rows that one transaction retires.", minimum=100, maximum=1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
 class TaskSettings:
     """How much one task may do."""
 

@@ -4,9 +4,10 @@ import os
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath, repo_path_of
+from codeplane.core.secrets import MAX_SCANNED_BYTES, holds_private_key
 from codeplane.index.ignore_rules import IgnoreRules, RuleKind
 from codeplane.index.near_names import near_paths
-from codeplane.index.source_text import holds_private_key, locate, open_source
+from codeplane.index.source_text import locate, open_source
 from codeplane.workspace.workspace import Workspace
 
 
@@ -38,7 +39,7 @@ def _check_content(rules: IgnoreRules, path: RepoPath) -> None:
         # Whatever is wrong with the file is told where it is read.
         return
     with os.fdopen(descriptor, "rb", buffering=0) as file:
-        if holds_private_key(file.read(256)):
+        if holds_private_key(file.read(MAX_SCANNED_BYTES)):
             hint = f"If it is harmless, a person can add `!{path.name}` to .cplignore."
             details = {"path": path.text, "rule": "private key", "source": "content"}
             raise CodePlaneError("SECRET_FILE", f"{path} holds a private key.", hint=hint, details=details)

@@ -11,6 +11,7 @@ from codeplane.git.branches import (
     check_new_name,
     create_branch,
     create_tag,
+    default_branches,
     delete_branch,
     delete_tag,
     find_branch,
@@ -126,7 +127,11 @@ def _branch_effects(workspace: Workspace, request: GitBranchRequest) -> Effects:
         there = find_branch(root, new)
         if there is not None and there.name != branch.name and not request.force:
             raise _exists("branch", new, there.oid)
-        return Effects(git_refs=(f"refs/heads/{branch.name}", f"refs/heads/{new}"), destructive=there is not None)
+        # Others, and the remote's rules, know the default branch by its name.
+        is_destructive = there is not None or branch.name in default_branches(root)
+        head = ("HEAD",) if branch.is_current else ()
+        refs = (*head, f"refs/heads/{branch.name}", f"refs/heads/{new}")
+        return Effects(git_refs=refs, destructive=is_destructive)
     if request.action == "delete" and branch.worktree is not None:
         raise _checked_out(branch, "deleted")
     if request.action == "set_upstream" and request.ref is not None:

@@ -9,6 +9,7 @@ from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.git.commands import Conditions, check_name
 from codeplane.git.conflicts import unmerged_paths
+from codeplane.git.programs import CHECKOUT_HOOKS
 from codeplane.git.revisions import resolve
 from codeplane.git.switching import (
     Switch,
@@ -231,4 +232,5 @@ GIT_CHECKOUT = Operation(
         Example("Our side of a conflict", {"paths": ["src/app.py"], "side": "ours"}),
     ),
     snapshots=True,
+    git_hooks=CHECKOUT_HOOKS,
 )

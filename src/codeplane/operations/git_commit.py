@@ -9,6 +9,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.git.commands import Conditions
 from codeplane.git.committing import Author, WantedCommit, commit
+from codeplane.git.programs import COMMIT_HOOKS
 from codeplane.git.staging import check_known, differences, staged_paths, unstaged_paths, without_tracked
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta, render_delta
@@ -93,7 +94,8 @@ def _effects(workspace: Workspace, request: GitCommitRequest) -> Effects:
         written = (*names.staged, *names.unstaged)
     else:
         written = staged_paths(workspace.root)
-    return Effects(writes=parsed_names(written), git_refs=(current_ref(workspace),), destructive=request.amend)
+    committed = parsed_names(written)
+    return Effects(writes=committed, staged=committed, git_refs=(current_ref(workspace),), destructive=request.amend)
 
 
 def _paths(workspace: Workspace, request: GitCommitRequest) -> tuple[RepoPath, ...]:
@@ -173,4 +175,5 @@ GIT_COMMIT = Operation(
         Example("Other words for the last commit", {"message": "Parse empty input", "amend": True}),
     ),
     snapshots=True,
+    git_hooks=COMMIT_HOOKS,
 )

@@ -9,6 +9,7 @@ from pydantic import Field
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
+from codeplane.core.secrets import holds_private_key
 from codeplane.git.conflicts import (
     GITLINK,
     LINK,
@@ -23,7 +24,6 @@ from codeplane.git.conflicts import (
 from codeplane.git.contents import read_blobs
 from codeplane.git.progress import progress_of
 from codeplane.git.staging import resolved_paths
-from codeplane.index.source_text import holds_private_key
 from codeplane.operations.models import Result
 from codeplane.workspace.workspace import Workspace
 
@@ -236,7 +236,7 @@ def _kind(version: Version, data: bytes | None, share: _Share) -> SideKind:
         return "submodule"
     if data is None:
         return "unread"
-    if share.is_secret or holds_private_key(data[:256]):
+    if share.is_secret or holds_private_key(data):
         return "secret"
     if version.mode == LINK:
         return "symlink"

@@ -369,8 +369,7 @@ def _blame(context: CallContext, request: GitInspectRequest, state: dict[str, An
     limit = _limit(request, state)
     try:
         # One line more than wanted tells whether there is more.
-        # Git may keep what filters for showing a file make of it, in the repository.
-        graph = workspace.history_graph(may_write=True)
+        graph = workspace.history_graph()
         groups = read_blame(workspace.root, revision, path, (first, min(last, first + limit)), graph)
     except CodePlaneError as error:
         raise _with_near_paths(workspace, path, error) from error

@@ -23,6 +23,7 @@ from codeplane.git.merging import (
     picked_names,
     skip,
 )
+from codeplane.git.programs import MERGE_HOOKS
 from codeplane.git.progress import progress_of
 from codeplane.git.revisions import resolve, resolve_range
 from codeplane.git.staging import differences
@@ -123,7 +124,10 @@ def _effects(workspace: Workspace, request: GitMergeRequest) -> Effects:
     refs = (current_ref(workspace),)
     if request.action in {"merge", "cherry_pick", "revert"}:
         names = _names(workspace, request)
-        return Effects(writes=parsed_names((*names, *in_the_way(root, names))), git_refs=refs)
+        # A merge by `ours` writes nothing of theirs, and by that throws all of it away.
+        is_destructive = request.action == "merge" and request.strategy == "ours"
+        writes = parsed_names((*names, *in_the_way(root, names)))
+        return Effects(writes=writes, git_refs=refs, destructive=is_destructive)
     if _state(workspace) not in {"merge", "cherrypick", "revert"}:
         hint = "Use git_rebase with that action." if _state(workspace) == "rebase" else ""
         raise CodePlaneError("GIT_NO_OPERATION", "No merge, pick or revert is in progress.", hint=hint)
@@ -142,7 +146,7 @@ def _names(workspace: Workspace, request: GitMergeRequest) -> tuple[str, ...]:
     targets = tuple(resolve(workspace.root, ref) for ref in request.all_refs)
     if head is None:
         return picked_names(workspace.root, targets)
-    return () if request.strategy == "ours" else merged_names(workspace.root, head, targets)
+    return merged_names(workspace.root, head, targets)
 
 
 def _picked(workspace: Workspace, request: GitMergeRequest) -> tuple[str, ...]:
@@ -330,4 +334,5 @@ GIT_MERGE = Operation(
         Example("Conflicts are resolved and staged", {"action": "continue"}),
     ),
     snapshots=True,
+    git_hooks=MERGE_HOOKS,
 )

@@ -1,6 +1,8 @@
 """Paths and refs that callers of git tools name: parsed, protected and told apart once."""
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
@@ -48,6 +50,13 @@ def check_may_write(workspace: Workspace, paths: Iterable[RepoPath]) -> None:
 def parsed_names(names: Iterable[str]) -> tuple[RepoPath, ...]:
     """Return names of git as paths, also those that no caller could send."""
     return tuple(RepoPath.known(name) for name in dict.fromkeys(names))
+
+
+def path_in_tree(root: Path, place: Path) -> RepoPath | None:
+    """Return a place of the disk as a path of the tree, symlinks followed; None when it is outside."""
+    real, real_root = os.path.realpath(place), os.path.realpath(root)
+    inside = os.path.relpath(real, real_root)
+    return None if inside == ".." or inside.startswith("../") else RepoPath.known(inside)
 
 
 def current_ref(workspace: Workspace) -> str:

@@ -7,8 +7,10 @@ from pydantic import Field, model_validator
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import counted
 from codeplane.git.commands import Conditions, check_name, must_change
+from codeplane.git.merging import commits_in, merged_names, picked_names
+from codeplane.git.programs import REBASE_HOOKS
 from codeplane.git.progress import progress_of
-from codeplane.git.remotes import Tracking, default_tracking, fetch, find_remote, hosts_of, pull
+from codeplane.git.remotes import Tracking, default_tracking, fetch, fetch_heads, find_remote, places_of, pull
 from codeplane.git.repository import run_git
 from codeplane.git.revisions import resolve
 from codeplane.git.state import KEPT_REFS
@@ -74,13 +76,13 @@ def _effects(workspace: Workspace, request: GitPullRequest) -> Effects:
     tracking = _tracking(workspace, request)
     remote = find_remote(workspace.root, tracking.remote)
     branch = workspace.head().branch
-    known = _known_changes(workspace, tracking)
+    known = _known_changes(workspace, request, tracking)
     # What comes is not known before it is fetched; untracked files are not overwritten by a pull.
     writes = parsed_names([*known, *untracked_paths(workspace.root)]) if request.autostash else parsed_names(known)
     return Effects(
         writes=writes,
-        git_refs=(f"refs/heads/{branch}", f"refs/remotes/{tracking.remote}/*"),
-        network=hosts_of(remote),
+        git_refs=("HEAD", f"refs/heads/{branch}", f"refs/remotes/{tracking.remote}/*", "refs/tags/*"),
+        network=places_of(workspace.root, remote),
         destructive=bool(request.rebase),
     )
 
@@ -96,15 +98,23 @@ def _tracking(workspace: Workspace, request: GitPullRequest) -> Tracking:
     return Tracking(tracking.remote, request.branch, is_set=True)
 
 
-def _known_changes(workspace: Workspace, tracking: Tracking) -> list[str]:
+def _known_changes(workspace: Workspace, request: GitPullRequest, tracking: Tracking) -> tuple[str, ...]:
     """Return what would change by what was fetched last."""
     theirs = f"refs/remotes/{tracking.remote}/{tracking.branch}"
-    if run_git(workspace.root, "rev-parse", "--verify", "--quiet", f"{theirs}^{{commit}}").returncode != 0:
-        return []
-    if workspace.head().is_unborn:
-        return []
-    listing = run_git(workspace.root, "diff", "--name-only", "-z", "--no-renames", f"HEAD...{theirs}")
-    return [name for name in listing.stdout.decode("utf-8", "surrogateescape").split("\0") if name]
+    found = run_git(workspace.root, "rev-parse", "--verify", "--quiet", f"{theirs}^{{commit}}")
+    return _joined_names(workspace, request, found.stdout_text.strip()) if found.returncode == 0 else ()
+
+
+def _joined_names(workspace: Workspace, request: GitPullRequest, theirs: str) -> tuple[str, ...]:
+    """Return every path that joining a commit may write, by a merge or by replaying own commits on it."""
+    root, head = workspace.root, workspace.head().commit
+    if head is None:
+        return names_between(root, None, theirs)
+    merged = merged_names(root, head, (theirs,))
+    if request.ff_only or request.rebase is False or not (request.rebase or _has_configured_way(workspace)):
+        return merged
+    own = picked_names(root, commits_in(root, theirs, head, oldest_first=True))
+    return tuple(dict.fromkeys((*merged, *names_between(root, head, theirs), *own)))
 
 
 def _handle(context: CallContext, request: GitPullRequest) -> GitPullResult:
@@ -113,10 +123,13 @@ def _handle(context: CallContext, request: GitPullRequest) -> GitPullResult:
     tracking = _tracking(workspace, request)
     before = workspace.head().commit
     conditions = Conditions(is_cancelled=context.is_cancelled, timeout_seconds=request.timeout_seconds)
-    _keep_what_comes(context, tracking, conditions)
+    fetched = _judge_what_comes(context, request, tracking, conditions)
     is_plain = request.branch is None and tracking.is_set
     place = () if is_plain else (tracking.remote, tracking.branch)
     is_done = pull(root, place, conditions, _options(workspace, request))
+    if fetch_heads(workspace.repository) != {fetched}:
+        message = f"{tracking.remote}/{tracking.branch} moved while it was pulled, so the pull was taken back."
+        raise CodePlaneError("GIT_LOCKED", message, hint="Send the same call again.")
     after = workspace.head().commit
     conflicts = conflicted_files(workspace) if not is_done else []
     state = progress_of(workspace.repository.git_dir)
@@ -135,18 +148,26 @@ def _handle(context: CallContext, request: GitPullRequest) -> GitPullResult:
     )
 
 
-def _keep_what_comes(context: CallContext, tracking: Tracking, conditions: Conditions) -> None:
-    """Fetch first, so that a copy is kept of ignored files, which git overwrites without a word."""
-    root = context.workspace.root
-    if context.bracket is None:
-        return
+def _judge_what_comes(context: CallContext, request: GitPullRequest, tracking: Tracking, conditions: Conditions) -> str:
+    """Fetch first; the gate judges what the commit brings, and a copy is kept of ignored files in its way.
+
+    Returns:
+        The commit that was judged.
+    """
+    workspace = context.workspace
+    root = workspace.root
     ref = f"{KEPT_REFS}{context.call_id}/{_FETCHED}"
     fetch(root, tracking.remote, (f"+{tracking.branch}:{ref}",), conditions, ("--no-tags",))
     try:
-        names = names_between(root, context.workspace.head().commit, resolve(root, ref))
-        context.bracket.also_keep((*names, *in_the_way(root, names)))
+        theirs = resolve(root, ref)
+        names = _joined_names(workspace, request, theirs)
+        written = (*names, *in_the_way(root, names))
+        context.judge(written)
+        if context.bracket is not None:
+            context.bracket.also_keep(written)
     finally:
         must_change(root, "update-ref", "-d", ref, conditions=Conditions(runs_hooks=False))
+    return theirs
 
 
 def _options(workspace: Workspace, request: GitPullRequest) -> tuple[str, ...]:
@@ -155,10 +176,15 @@ def _options(workspace: Workspace, request: GitPullRequest) -> tuple[str, ...]:
         options.append("--ff-only")
     elif request.rebase is not None:
         options.append("--rebase" if request.rebase else "--no-rebase")
-    elif run_git(workspace.root, "config", "--get-regexp", r"^(pull\.(rebase|ff)|branch\..*\.rebase)$").returncode != 0:
+    elif not _has_configured_way(workspace):
         # Git itself asks for a decision when both sides have commits.
         options.append("--no-rebase")
     return tuple(options)
+
+
+def _has_configured_way(workspace: Workspace) -> bool:
+    settings = r"^(pull\.(rebase|ff)|branch\..*\.rebase)$"
+    return run_git(workspace.root, "config", "--get-regexp", settings).returncode == 0
 
 
 def _is_fast_forward(workspace: Workspace, commit: str | None) -> bool:
@@ -195,4 +221,5 @@ GIT_PULL = Operation(
     examples=(Example("As the branch is set up", {}), Example("Own commits on top", {"rebase": True})),
     snapshots=True,
     reaches_network=True,
+    git_hooks=REBASE_HOOKS,
 )

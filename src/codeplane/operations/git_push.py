@@ -8,7 +8,8 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import printable_name
 from codeplane.git.branches import find_branch, tag_object
 from codeplane.git.commands import Conditions, check_name
-from codeplane.git.remotes import PushedRef, Tracking, default_tracking, find_remote, hosts_of, push
+from codeplane.git.programs import PUSH_HOOKS
+from codeplane.git.remotes import PushedRef, Tracking, default_tracking, find_remote, places_of, push
 from codeplane.git.revisions import near_refs
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta
@@ -73,7 +74,9 @@ def _effects(workspace: Workspace, request: GitPushRequest) -> Effects:
     # Nobody can take back what a remote was told to forget.
     is_destructive = bool(request.force) or request.delete
     refs = (f"refs/remotes/{tracking.remote}/{tracking.branch}",)
-    return Effects(git_refs=refs, network=hosts_of(remote), destructive=is_destructive and not request.dry_run)
+    return Effects(
+        git_refs=refs, network=places_of(workspace.root, remote), destructive=is_destructive and not request.dry_run
+    )
 
 
 def _planned(workspace: Workspace, request: GitPushRequest) -> tuple[Tracking, tuple[str, ...]]:
@@ -174,7 +177,7 @@ GIT_PUSH = Operation(
         Example("After a rebase", {"force": True}),
         Example("Remove a branch there", {"branch": "topic", "delete": True}),
     ),
-    is_dry_run=lambda request: request.dry_run,
     snapshots=True,
     reaches_network=True,
+    git_hooks=PUSH_HOOKS,
 )

@@ -10,6 +10,7 @@ from codeplane.core.printable import printable_name
 from codeplane.git.commands import Conditions
 from codeplane.git.conflicts import unmerged_paths
 from codeplane.git.merging import parents_of, picked_names
+from codeplane.git.programs import REBASE_HOOKS
 from codeplane.git.rebasing import (
     Ending,
     Listing,
@@ -423,4 +424,5 @@ GIT_REBASE = Operation(
     ),
     is_dry_run=_is_plan,
     snapshots=True,
+    git_hooks=REBASE_HOOKS,
 )

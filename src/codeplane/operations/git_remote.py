@@ -7,7 +7,17 @@ from pydantic import Field, model_validator
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import printable_name
 from codeplane.git.commands import Conditions, check_name, must_change
-from codeplane.git.remotes import Remote, check_address, fetch, find_remote, host_of, hosts_of, list_remotes
+from codeplane.git.remotes import (
+    Remote,
+    check_address,
+    fetch,
+    find_remote,
+    list_remotes,
+    local_path,
+    place_of,
+    places_of,
+    refs_of_fetch,
+)
 from codeplane.git.repository import run_git
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta, render_delta
@@ -78,18 +88,28 @@ def _effects(workspace: Workspace, request: GitRemoteRequest) -> Effects:
         remotes = _fetched_from(workspace, request)
         for one in request.refspecs:
             check_name(one.removeprefix("+"), "refspec")
-        hosts = tuple(dict.fromkeys(host for one in remotes for host in hosts_of(one)))
-        return Effects(git_refs=tuple(f"refs/remotes/{one.name}/*" for one in remotes), network=hosts)
+        places = tuple(dict.fromkeys(place for one in remotes for place in places_of(root, one)))
+        found = [refs_of_fetch(one.name, request.refspecs, has_tags=request.tags is not False) for one in remotes]
+        refs = tuple(dict.fromkeys(ref for named, _ in found for ref in named))
+        return Effects(git_refs=refs, network=places, destructive=any(is_forced for _, is_forced in found))
     name = request.name or ""
     if request.action in {"add", "rename"}:
         _check_new(workspace, request.new_name or "" if request.action == "rename" else name)
-    if request.action in {"add", "set_url"}:
-        host = host_of(check_address(request.url or ""))
     if request.action != "add":
         find_remote(root, name)
-    hosts = (host,) if request.action in {"add", "set_url"} and host is not None else ()
+    names = (name, request.new_name) if request.action == "rename" else (name,)
+    refs = tuple(f"refs/remotes/{one}/*" for one in names)
+    is_destructive = request.action in {"remove", "set_url"}
+    if request.action not in {"add", "set_url"}:
+        return Effects(git_refs=refs, destructive=is_destructive)
+    url = check_address(request.url or "")
+    path = local_path(root, url)
     return Effects(
-        git_refs=(f"refs/remotes/{name}/*",), network=hosts, destructive=request.action in {"remove", "set_url"}
+        git_refs=refs,
+        network=(place_of(root, url),),
+        # A repository of this machine that nobody has set up: its content could be read and written through git.
+        foreign=(path,) if path is not None else (),
+        destructive=is_destructive,
     )
 
 

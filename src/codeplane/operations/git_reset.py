@@ -8,7 +8,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.git.commands import Conditions
 from codeplane.git.revisions import resolve
-from codeplane.git.switching import in_the_way, names_off, reset, reset_paths
+from codeplane.git.switching import in_the_way, names_off, names_staged_off, reset, reset_paths
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta, render_delta
 from codeplane.operations.git_paths import current_ref, named_paths, parsed_names
@@ -81,14 +81,18 @@ def _known(workspace: Workspace) -> frozenset[str]:
 def _effects(workspace: Workspace, request: GitResetRequest) -> Effects:
     target = _target(workspace, request)
     if request.paths:
-        return Effects(reads=_paths(workspace, request, target))
+        staged = names_staged_off(workspace.root, target, _paths(workspace, request, target))
+        return Effects(staged=parsed_names(staged))
     head = workspace.head().commit
     writes: tuple[RepoPath, ...] = ()
     if request.mode == "hard":
         names = names_off(workspace.root, target) if target is not None else tuple(workspace.tracked().files)
         writes = parsed_names((*names, *in_the_way(workspace.root, names)))
+    staged = names_staged_off(workspace.root, target) if request.mode != "soft" else ()
     refs = (current_ref(workspace),) if target != head else ()
-    return Effects(writes=writes, git_refs=refs, destructive=request.mode == "hard" or target != head)
+    return Effects(
+        writes=writes, staged=parsed_names(staged), git_refs=refs, destructive=request.mode == "hard" or target != head
+    )
 
 
 def _handle(context: CallContext, request: GitResetRequest) -> GitResetResult:

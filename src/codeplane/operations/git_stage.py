@@ -9,7 +9,17 @@ from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.git.commands import Conditions
 from codeplane.git.conflicts import marked_blocks, marker_sizes, unmerged_paths, working_bytes
-from codeplane.git.staging import check_known, differences, discard, stage, staged_paths, unstage, without_tracked
+from codeplane.git.programs import CHECKOUT_HOOKS
+from codeplane.git.staging import (
+    check_known,
+    differences,
+    discard,
+    ignored_files,
+    stage,
+    staged_paths,
+    unstage,
+    without_tracked,
+)
 from codeplane.git.status import read_status
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta, render_delta
@@ -100,9 +110,12 @@ def _holds(path: RepoPath, names: set[str]) -> bool:
 
 def _effects(workspace: Workspace, request: GitStageRequest) -> Effects:
     paths = _paths(workspace, request)
-    if request.action != "discard":
-        return Effects(reads=paths or (RepoPath.ROOT,))
     found = differences(workspace.root, paths)
+    if request.action == "unstage":
+        return Effects(staged=parsed_names(found.staged))
+    if request.action == "stage":
+        ignored = ignored_files(workspace.root, paths) if request.allow_ignored else ()
+        return Effects(staged=parsed_names((*found.unstaged, *found.untracked, *ignored)))
     writes = parsed_names(found.unstaged)
     deletes = parsed_names(found.untracked) if request.include_untracked else ()
     check_may_write(workspace, (*writes, *deletes))
@@ -202,4 +215,5 @@ GIT_STAGE = Operation(
         Example("Throw away the changes of a file", {"paths": ["src/app.py"], "action": "discard"}),
     ),
     snapshots=True,
+    git_hooks=CHECKOUT_HOOKS,
 )

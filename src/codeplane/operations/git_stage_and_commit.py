@@ -9,6 +9,7 @@ from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.git.commands import Conditions
 from codeplane.git.committing import Author, CommitId, WantedCommit, commit
+from codeplane.git.programs import COMMIT_HOOKS
 from codeplane.git.staging import check_known, differences, stage, staged_paths, unstaged_paths
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta, render_delta
@@ -83,7 +84,7 @@ def _paths(workspace: Workspace, request: GitStageAndCommitRequest) -> tuple[Rep
 def _effects(workspace: Workspace, request: GitStageAndCommitRequest) -> Effects:
     names = differences(workspace.root, _paths(workspace, request)).all_paths
     writes = parsed_names((*names, *staged_paths(workspace.root)))
-    return Effects(writes=writes, git_refs=(current_ref(workspace),), destructive=request.amend)
+    return Effects(writes=writes, staged=writes, git_refs=(current_ref(workspace),), destructive=request.amend)
 
 
 def _handle(context: CallContext, request: GitStageAndCommitRequest) -> GitStageAndCommitResult:
@@ -162,4 +163,5 @@ GIT_STAGE_AND_COMMIT = Operation(
     ),
     profiles=frozenset({"core"}),
     snapshots=True,
+    git_hooks=COMMIT_HOOKS,
 )

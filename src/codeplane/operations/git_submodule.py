@@ -10,12 +10,20 @@ from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.git.commands import Conditions, check_name
 from codeplane.git.keeping import ignored_paths, keep_working_tree
-from codeplane.git.remotes import check_address, host_of
+from codeplane.git.programs import CHECKOUT_HOOKS
+from codeplane.git.remotes import check_address, local_path, place_of
 from codeplane.git.state import KEPT_REFS
-from codeplane.git.submodules import Submodule, find_submodules, list_submodules, remove_submodule, run_submodule
+from codeplane.git.submodules import (
+    Submodule,
+    find_submodules,
+    list_submodules,
+    remove_submodule,
+    resolved_address,
+    run_submodule,
+)
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta, render_delta
-from codeplane.operations.git_paths import check_may_write, named_paths
+from codeplane.operations.git_paths import check_may_write, named_paths, parsed_names
 from codeplane.operations.git_remote import MOST_SECONDS, NETWORK_SECONDS
 from codeplane.operations.models import PATH_ALIASES, ListOfOne, PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
@@ -87,16 +95,20 @@ def _effects(workspace: Workspace, request: GitSubmoduleRequest) -> Effects:
     found = find_submodules(root, tuple(path.text for path in paths))
     if request.action in _READING:
         return Effects()
-    hosts = tuple(dict.fromkeys(host for one in found if one.url and (host := host_of(one.url)) is not None))
+    places = tuple(dict.fromkeys(place_of(root, resolved_address(root, one.url)) for one in found if one.url))
     if request.action in {"init", "sync"}:
-        return Effects(network=hosts if request.action == "sync" else ())
+        # Both let git reach what `.gitmodules` names.
+        return Effects(network=places)
     dirty = [one.path for one in found if one.state == "dirty"]
     if request.action in {"deinit", "remove"} and dirty and not request.force:
         message = f"{dirty[0]} has changes that are not committed."
         raise CodePlaneError("GIT_WOULD_OVERWRITE", message, hint="Commit them there, or use `force`: a copy is kept.")
-    writes = (_GITMODULES,) if request.action == "remove" else ()
+    inner = parsed_names(one.path for one in found)
     is_destructive = request.action in {"deinit", "remove"} or request.force
-    return Effects(writes=writes, network=hosts if request.action == "update" else (), destructive=is_destructive)
+    if request.action == "update":
+        return Effects(writes=inner, network=places, destructive=is_destructive)
+    own = (_GITMODULES,) if request.action == "remove" else ()
+    return Effects(writes=own, deletes=inner, destructive=is_destructive)
 
 
 def _add_effects(workspace: Workspace, request: GitSubmoduleRequest, path: RepoPath) -> Effects:
@@ -107,8 +119,13 @@ def _add_effects(workspace: Workspace, request: GitSubmoduleRequest, path: RepoP
     check_may_write(workspace, (path,))
     if any(one.path == path.text for one in list_submodules(workspace.root)) and not request.force:
         raise CodePlaneError("GIT_REF_EXISTS", f"There is a submodule at {path} already.", details={"path": path.text})
-    host = host_of(url)
-    return Effects(writes=(_GITMODULES, path), network=(host,) if host is not None else ())
+    address = resolved_address(workspace.root, url)
+    place = local_path(workspace.root, address)
+    return Effects(
+        writes=(_GITMODULES, path),
+        network=(place_of(workspace.root, address),),
+        foreign=(place,) if place is not None else (),
+    )
 
 
 def _handle(context: CallContext, request: GitSubmoduleRequest) -> GitSubmoduleResult:
@@ -232,4 +249,5 @@ GIT_SUBMODULE = Operation(
     is_dry_run=lambda request: request.action in _READING,
     snapshots=True,
     reaches_network=True,
+    git_hooks=CHECKOUT_HOOKS,
 )

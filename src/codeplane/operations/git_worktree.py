@@ -8,13 +8,16 @@ from pydantic import Field, model_validator
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import printable_name
+from codeplane.edit.protection import is_protected_name
 from codeplane.git.branches import check_new_name, find_branch
 from codeplane.git.commands import Conditions
 from codeplane.git.keeping import has_changes, ignored_paths, keep_commit, keep_working_tree
+from codeplane.git.programs import CHECKOUT_HOOKS
 from codeplane.git.progress import progress_of
 from codeplane.git.repository import find_repository
 from codeplane.git.revisions import resolve
 from codeplane.git.state import KEPT_REFS, KEPT_WORKTREE
+from codeplane.git.switching import names_between
 from codeplane.git.worktrees import (
     Worktree,
     add_worktree,
@@ -27,6 +30,7 @@ from codeplane.git.worktrees import (
 )
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_paths import parsed_names, path_in_tree
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
@@ -103,7 +107,11 @@ def _effects(workspace: Workspace, request: GitWorktreeRequest) -> Effects:
         raise CodePlaneError("GIT_WORKTREE_UNUSABLE", f"{tree.path} is the main working tree.")
     if request.action == "remove":
         _check_removable(workspace, request, tree)
-    return Effects(destructive=request.action == "remove")
+        inside = path_in_tree(root, Path(tree.path))
+        if inside is None:
+            return Effects(foreign=(os.path.realpath(tree.path),), destructive=True)
+        return Effects(deletes=(inside,), destructive=True)
+    return Effects()
 
 
 def _add_effects(workspace: Workspace, request: GitWorktreeRequest, path: Path) -> Effects:
@@ -113,7 +121,7 @@ def _add_effects(workspace: Workspace, request: GitWorktreeRequest, path: Path) 
     for private in (workspace.repository.common_dir, workspace.places.private, workspace.places.shared):
         if path.is_relative_to(private):
             raise CodePlaneError("PROTECTED_PATH", f"{path} is inside of {private.name}.", details={"path": str(path)})
-    resolve(root, request.ref or "HEAD")
+    commit = resolve(root, request.ref or "HEAD")
     refs: tuple[str, ...] = ()
     if request.create is not None:
         check_new_name(root, request.create, "branch")
@@ -127,7 +135,12 @@ def _add_effects(workspace: Workspace, request: GitWorktreeRequest, path: Path) 
             message = f"The branch `{branch.name}` is checked out at {branch.worktree}."
             hint = "Give `create` for a new branch at the same commit, or `detach: true`."
             raise CodePlaneError("GIT_WORKTREE_UNUSABLE", message, hint=hint)
-    return Effects(git_refs=refs)
+    inside = path_in_tree(root, path)
+    if inside is None:
+        return Effects(git_refs=refs, foreign=(os.path.realpath(path),))
+    # The whole directory, and by name what decides over agents there: `.claude` may itself be the new tree.
+    written = (f"{inside}/{name}" for name in names_between(root, None, commit))
+    return Effects(writes=(inside, *parsed_names(filter(is_protected_name, written))), git_refs=refs)
 
 
 def _check_removable(workspace: Workspace, request: GitWorktreeRequest, tree: Worktree) -> None:
@@ -285,4 +298,5 @@ GIT_WORKTREE = Operation(
     ),
     is_dry_run=lambda request: request.action in _READING,
     snapshots=True,
+    git_hooks=CHECKOUT_HOOKS,
 )

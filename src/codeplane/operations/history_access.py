@@ -7,15 +7,15 @@ from typing import Final
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
+from codeplane.core.secrets import MAX_SCANNED_BYTES, holds_private_key
 from codeplane.git.differences import FileDifference
 from codeplane.git.repository import run_git
 from codeplane.index.ignore_rules import IgnoreRules, Rule, RuleKind
 from codeplane.index.near_names import near_paths
-from codeplane.index.source_text import holds_private_key, open_source
+from codeplane.index.source_text import open_source
 from codeplane.workspace.workspace import Workspace
 
 _ODD: Final = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\\\\ud800-\udfff]")
-_SNIFFED: Final = 256
 _KEY_MARK: Final = b"PRIVATE KEY-----"
 # Lines that look like the inside of a key.
 _KEY_LINES: Final = re.compile(rb"\n[ +-][A-Za-z0-9+/=]{60,76}\r?\n(?:[\\@][^\n]*\n)?[ +-][A-Za-z0-9+/=]{1,76}\r?\n")
@@ -47,14 +47,14 @@ def check_no_private_key(rules: IgnoreRules, path: RepoPath, content: bytes) -> 
     Raises:
         CodePlaneError: SECRET_FILE.
     """
-    if holds_private_key(content[:_SNIFFED]) and not rules.is_let_in(path):
+    if holds_private_key(content) and not rules.is_let_in(path):
         details = {"path": path.text, "rule": "private key", "source": "content"}
         raise CodePlaneError("SECRET_FILE", f"{path} holds a private key there.", details=details)
 
 
 def why_kept_back(root: Path, rules: IgnoreRules, file: FileDifference) -> str | None:
     """Return why the lines of a changed file are not shown; None when they are."""
-    names = [name for name in (file.change.path, file.change.old_path) if name is not None]
+    names = [name for name in (file.change.path, file.change.old_path, file.former_path) if name is not None]
     for name in names:
         rule = rule_for_name(rules, name)
         if rule is not None:
@@ -88,7 +88,7 @@ def _is_let_in(rules: IgnoreRules, name: str) -> bool:
 
 
 def _heads(root: Path, file: FileDifference) -> list[bytes]:
-    """Return how both versions begin."""
+    """Return both versions, as far as they are looked at."""
     change = file.change
     heads = [_head_of_blob(root, change.old_oid)] if change.old_oid is not None else []
     if change.status == "deleted":
@@ -99,7 +99,7 @@ def _heads(root: Path, file: FileDifference) -> list[bytes]:
 
 
 def _head_of_blob(root: Path, oid: str) -> bytes:
-    return run_git(root, "cat-file", "blob", oid, output_limit=_SNIFFED).stdout
+    return run_git(root, "cat-file", "blob", oid, output_limit=MAX_SCANNED_BYTES).stdout
 
 
 def _head_of_file(root: Path, file: FileDifference) -> bytes:
@@ -109,4 +109,4 @@ def _head_of_file(root: Path, file: FileDifference) -> bytes:
         # A link or an odd name: nobody can read it by its name, and the patch itself is all there is to look at.
         return b"".join(line[1:] for line in re.findall(rb"(?m)^\+(?!\+\+ ).*\n", file.patch)[:4])
     with os.fdopen(descriptor, "rb", buffering=0) as opened:
-        return opened.read(_SNIFFED)
+        return opened.read(MAX_SCANNED_BYTES)

@@ -1,6 +1,6 @@
 """What an operation is: a name, its types, its effects, its handler, and the words that teach when to use it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -42,6 +42,7 @@ class CallContext:
     `bracket` is there for operations that are bracketed by a snapshot; finishing it tells what has changed.
     `is_reconciled` says that the handler itself brought the index up to date after its last write.
     `seen` takes the hashes of files that the answer shows, `noted` what else belongs into the call's row.
+    `judge` asks the gate about paths that became known only while the call runs; a refusal ends the call there.
     """
 
     workspace: Workspace
@@ -59,6 +60,7 @@ class CallContext:
     bracket: "GitBracket | None" = None
     seen: dict[str, str] = field(default_factory=dict)
     noted: dict[str, Any] = field(default_factory=dict)
+    judge: Callable[[Iterable[str]], None] = lambda _paths: None
 
     def check_cancelled(self) -> None:
         """Stop here if the caller cancelled.
@@ -91,6 +93,7 @@ class Operation(Generic[RequestT, ResultT]):
     and does not count. `runs_tests` lets calls count as test runs instead of mutations.
     `snapshots` brackets calls that change files or git by other means than the editor: what was there is kept before,
     what differs afterwards can be undone, and a call that fails is taken back at once.
+    `git_hooks` names the hooks of git that a call may run, beside those that every change by git runs.
     `preview` tells a person what a held call would do. `reaches_network` marks operations that may contact a remote.
     """
 
@@ -116,6 +119,7 @@ class Operation(Generic[RequestT, ResultT]):
     runs_tests: bool = False
     snapshots: bool = False
     reaches_network: bool = False
+    git_hooks: tuple[str, ...] = ()
     preview: Callable[[CallContext, RequestT], str] | None = None
 
     @property

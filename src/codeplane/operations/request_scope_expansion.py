@@ -8,7 +8,7 @@ from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import visible_text
-from codeplane.edit.protection import is_protected
+from codeplane.edit.protection import is_protected_name
 from codeplane.govern.approvals import SCOPE_EXPANSION, CallKey, HoldRequest
 from codeplane.govern.intents import check_pattern, is_inside
 from codeplane.ledger.effects import EffectClass
@@ -77,7 +77,7 @@ def _check(path: str) -> None:
         check_pattern(path)
     except ValueError as error:
         raise CodePlaneError("INVALID_ARGUMENTS", f"{error}.", hint="Send paths such as src/app/**.") from error
-    if is_protected(RepoPath(path.rstrip("/*") or ".git")):
+    if is_protected_name(RepoPath(path.rstrip("/*") or ".git").text):
         message = f"{path} belongs to CodePlane, git or an agent's configuration; no intent can own it."
         raise CodePlaneError("PROTECTED_PATH", message, details={"path": path})
 

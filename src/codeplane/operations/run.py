@@ -5,8 +5,9 @@ changes when they do. This is the only module that calls an operation's handler.
 """
 
 import errno
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from codeplane.core.canonical_json import canonical_bytes
@@ -14,8 +15,10 @@ from codeplane.core.error_registry import entry_for
 from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.hashing import sha256_bytes
 from codeplane.core.logs import correlated, fields, get_logger
+from codeplane.core.paths import RepoPath
 from codeplane.core.redaction import redact, redact_value
 from codeplane.core.tracing import TracedStep
+from codeplane.git.programs import ANY_HOOKS, executed_paths, find_helpers
 from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.ledger.chain import NewEvent
 from codeplane.ledger.effects import EffectClass, Effects
@@ -32,7 +35,7 @@ from codeplane.operations.traces import CallTrace, traced
 from codeplane.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from codeplane.workspace.git_bracket import GitBracket
+    from codeplane.workspace.git_bracket import GitBracket, GitOutcome
 
 _log = get_logger(__name__)
 _RECORDED_ARGUMENTS_LIMIT = 4_000
@@ -78,7 +81,8 @@ class CallControls:
 class _Call:
     """One call on its way through the steps.
 
-    `budget` is what it uses up of its task, None when it does not count.
+    `budget` is what it uses up of its task, None when it does not count. `judged` are paths that were let through while
+    it ran, beside those of its effects.
     Invariant: once `outcome` is set, only the steps marked `always` still run.
     """
 
@@ -93,6 +97,7 @@ class _Call:
     digest: str
     session: Session | None = None
     effects: Effects = field(default_factory=Effects)
+    judged: set[str] = field(default_factory=set)
     budget: Budget | None = None
     task: Task | None = None
     mutation_number: int | None = None
@@ -224,6 +229,8 @@ def _new_call(
 def _take(step: Step, door: Door, call: _Call) -> None:
     try:
         step.action(door, call)
+    except _RefusedError:
+        call.result = None
     except CodePlaneError as error:
         _settle(step, call, error.report())
     except OSError as error:
@@ -279,6 +286,16 @@ def _find_task(workspace: Workspace, call: _Call) -> None:
 def _work_out_effects(door: Door, call: _Call) -> None:
     workspace = door.workspace
     call.effects = call.operation.effects(workspace, call.request)
+    if call.budget is None:
+        return
+    helpers = find_helpers(workspace.repository)
+    hooks = (*call.operation.git_hooks, *ANY_HOOKS) if call.operation.snapshots else ()
+    programs = [one for one in helpers if (one.hook in hooks if one.hook else call.operation.snapshots)]
+    call.effects = replace(
+        call.effects,
+        programs=tuple((one.name, one.digest) for one in programs),
+        executed=executed_paths(helpers),
+    )
 
 
 def _ask_policies(door: Door, call: _Call) -> None:
@@ -286,7 +303,12 @@ def _ask_policies(door: Door, call: _Call) -> None:
     facts = replace(
         call.facts(), worktree=workspace.repository.worktree_id, preview=lambda: _preview(workspace, door, call)
     )
-    call.decision = decision = workspace.policies.decide(facts)
+    call.decision = workspace.policies.decide(facts)
+    _refuse(call, call.decision)
+
+
+def _refuse(call: _Call, decision: Decision) -> None:
+    """End the call when it was denied or is held."""
     verdict = decision.verdict
     if isinstance(verdict, Deny):
         call.fail(verdict.report, Outcome.DENIED)
@@ -294,6 +316,41 @@ def _ask_policies(door: Door, call: _Call) -> None:
         details = {"hold_id": verdict.hold_id, "expires_ms": verdict.expires_ms, "policy": decision.policy}
         action = f"Go on with other work; once a person has approved {verdict.hold_id}, send the same call again."
         call.fail(ErrorReport(verdict.code, verdict.reason, action, details), Outcome.HELD)
+
+
+class _RefusedError(CodePlaneError):
+    """Leaves a handler whose call the gate has refused in the middle; the call's outcome is set already."""
+
+
+def _judge_more(door: Door, call: _Call, paths: Iterable[str], refs: Iterable[str] = ()) -> None:
+    """Ask the policies about what the effects did not say; what a person was shown and approved is settled.
+
+    Raises:
+        _RefusedError: the call is denied or held now.
+    """
+    workspace = door.workspace
+    effects, decision = call.effects, call.decision
+    known = {path.text for path in (*effects.touched, *effects.staged)} | call.judged
+    if decision is not None and decision.approval is not None:
+        known |= set(workspace.gate.approvals.find(decision.approval).card.get("paths", ()))
+    more = [path for path in dict.fromkeys(paths) if not any(_is_at(path, one) for one in known)]
+    more_refs = tuple(ref for ref in refs if not any(fnmatchcase(ref, one) for one in effects.git_refs))
+    if not more and not more_refs:
+        return
+    found = Effects(writes=tuple(RepoPath.known(path) for path in more), git_refs=more_refs, executed=effects.executed)
+    facts = replace(call.facts(), effects=found, worktree=workspace.repository.worktree_id)
+    later = workspace.policies.decide(facts)
+    _refuse(call, later)
+    if call.error is not None:
+        call.decision = later
+        raise _RefusedError(call.error.error, call.error.message)
+    call.judged |= set(more)
+    if later.approval is not None and decision is not None:
+        call.decision = replace(decision, approval=later.approval)
+
+
+def _is_at(path: str, known: str) -> bool:
+    return path == known or path.startswith(f"{known}/")
 
 
 def _preview(workspace: Workspace, door: Door, call: _Call) -> str:
@@ -375,6 +432,7 @@ def _context(workspace: Workspace, door: Door, call: _Call, session: Session) ->
         warnings=call.warnings,
         incomplete=call.incomplete,
         bracket=call.bracket,
+        judge=lambda paths: _judge_more(door, call, paths),
     )
 
 
@@ -383,6 +441,7 @@ def _finish_snapshot(door: Door, call: _Call) -> None:
     if call.bracket is None:
         return
     outcome = call.bracket.finish()
+    _judge_outcome(door, call, outcome)
     if call.outcome is Outcome.FINISHED or outcome.is_nothing:
         return
     # 30 ms that only changes by git that failed need.
@@ -400,6 +459,17 @@ def _finish_snapshot(door: Door, call: _Call) -> None:
     take_back(workspace.repository, workspace.editor, f"{call.call_id}-back", plan, (call.call_id,))
     for batch in (call.call_id, f"{call.call_id}-back"):
         workspace.editor.records.drop(batch, State.DONE)
+
+
+def _judge_outcome(door: Door, call: _Call, outcome: "GitOutcome") -> None:
+    """Compare what a call did with what was judged; programs that a person has accepted may do more."""
+    if call.outcome is not Outcome.FINISHED or call.effects.programs:
+        return
+    paths = (*outcome.working_paths, *outcome.before.entries)
+    try:
+        _judge_more(door, call, paths, outcome.before.refs)
+    except _RefusedError:
+        call.result = None
 
 
 def _render(_door: Door, call: _Call) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.printable import counted
 from codeplane.index.facts.outline import LAST_LINE, Outline
 from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactFile, FactReader
@@ -270,7 +271,7 @@ def _other_definitions(reader: FactReader, symbol: Symbol) -> str:
 
 
 def _counted_references(count: ReferenceCount) -> str:
-    imports = f", {count.imports} of them imports" if count.imports else ""
+    imports = f" ({counted(count.imports, 'import')})" if count.imports else ""
     return _counted(count.total, "reference") + imports
 
 

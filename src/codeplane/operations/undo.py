@@ -14,6 +14,7 @@ from codeplane.ledger.chain import LedgerRow, RowFilter
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.fingerprints import FileChange
 from codeplane.operations.edit_recovery import recover_edit
+from codeplane.operations.git_paths import parsed_names
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.operations.write_access import write_refused
@@ -88,9 +89,11 @@ def _effects(workspace: Workspace, request: UndoRequest) -> Effects:
     paths = tuple(change.path for change in plan.files.changes)
     if request.dry_run:
         return Effects(reads=paths)
-    refs = tuple(plan.git.before.refs) if plan.git is not None else ()
+    then = plan.git.before if plan.git is not None else None
+    refs = (*(("HEAD",) if then.head is not None else ()), *then.refs) if then is not None else ()
+    staged = parsed_names(then.entries) if then is not None else ()
     # What was changed again since is merged or refused where it is planned.
-    return Effects(writes=paths, git_refs=refs, destructive=True, anchored=paths)
+    return Effects(writes=paths, staged=staged, git_refs=refs, destructive=True, anchored=paths)
 
 
 def _has_target(request: UndoRequest) -> bool:

@@ -8,9 +8,8 @@ from codeplane.core.logs import LoggingSettings
 from codeplane.core.setting_sources import EnvironmentSource, FileSource, OverrideSource
 from codeplane.core.settings import Loaded, load_settings, setting
 from codeplane.core.tracing import TelemetrySettings
-from codeplane.ledger.retention import RetentionSettings
 from codeplane.ledger.sessions import SessionSettings
-from codeplane.ledger.tasks import TaskSettings
+from codeplane.ledger.tasks import RetentionSettings, TaskSettings
 from codeplane.workspace.places import Places
 
 

@@ -17,9 +17,11 @@ from codeplane.core.events import EventBus
 from codeplane.core.hashing import sha256_file
 from codeplane.core.ids import IdSource, RandomIds
 from codeplane.core.logs import fields, get_logger
+from codeplane.core.paths import RepoPath
 from codeplane.core.settings import Loaded
 from codeplane.core.tracing import open_tracer
 from codeplane.git.commit_graph import CommitGraph
+from codeplane.git.programs import Helper, find_helpers
 from codeplane.git.repo_version import RepoVersion, TrackedView
 from codeplane.git.repository import (
     Head,
@@ -36,7 +38,7 @@ from codeplane.govern.gate import Gate, Surrounding
 from codeplane.govern.sessions_memory import SessionsMemory
 from codeplane.govern.sources import PolicyPlaces, RuleSources
 from codeplane.govern.writers import last_writer
-from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules, default_ignore_text
+from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules, default_ignore_text, why_secret
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, open_ledger_database
 from codeplane.ledger.owners import Ownership
 from codeplane.ledger.policy import AfterPolicy, Decides
@@ -131,6 +133,7 @@ class Workspace:
             self.working_hash,
             lambda path, sha256: last_writer(chain, self.editor.records, path, sha256),
             self._look_around,
+            self._secrets,
         )
         return Gate(sources, chain, ApprovalBook(chain, self.clock, self.ids), SessionsMemory(chain), around)
 
@@ -139,6 +142,20 @@ class Workspace:
         from codeplane.govern.shell_risk.surroundings import look_around  # noqa: PLC0415
 
         return look_around(self.root, self.root, {}, "\n".join(commands))
+
+    def _secrets(self, paths: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the paths that look secret by name or content, each with the reason; people let some in."""
+        rules = self.ignore_rules()
+        return tuple(
+            f"{path} ({reason})" for path in paths if (reason := why_secret(rules, RepoPath.known(path))) is not None
+        )
+
+    def accept_helpers(self) -> tuple[Helper, ...]:
+        """Accept the hooks and helpers that this repository makes git run, as they are; a person decides that."""
+        helpers = find_helpers(self.repository)
+        if helpers:
+            self.gate.sources.accept_helpers(one.digest for one in helpers)
+        return helpers
 
     def _report_damage(self, kept: Path) -> None:
         _log.error("the ledger was damaged; a new chain starts", extra=fields(kept=kept.name))
@@ -300,10 +317,10 @@ class Workspace:
         except OSError:
             return None
 
-    def history_graph(self, *, may_write: bool = False) -> Mapping[str, str]:
+    def history_graph(self) -> Mapping[str, str]:
         """Return what tells git of our commit-graph; it is made in the background once histories are asked for."""
         self.commit_graph.freshen()
-        return self.commit_graph.environment(may_write=may_write)
+        return self.commit_graph.environment()
 
     def git_lease(self) -> "GitLease":
         """Return the lease under which git changes this repository."""

@@ -1,18 +1,16 @@
 """Which paths a reader may be given: inside of the tree, no secret, nothing protected."""
 
-import fnmatch
-import functools
 import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from codeplane.core.secrets import secret_rule
 from codeplane.edit.protection import is_protected_name
 from codeplane.govern.shell_risk.context import EVERYTHING, OPTION_IN_LISTING, ShellContext
 from codeplane.govern.shell_risk.patterns import matches, matches_in_shell, widened
 from codeplane.govern.shell_risk.words import Word
-from codeplane.index.ignore_rules import SECRET_LINES
 
 _MAX_DIRECTORIES: Final = 8
 _HARMLESS_FILES: Final = frozenset(
@@ -22,22 +20,6 @@ _HARMLESS_FILES: Final = frozenset(
     }
 )  # fmt: skip
 _HARMLESS_FOLDERS: Final = ("/usr/share/", "/usr/include/", "/usr/lib/", "/usr/bin/", "/bin/")
-# Names that hold secrets, beyond those the index keeps back.
-_MORE_SECRETS: Final = (
-    ".aws", ".azure", ".gcloud", ".kube", ".ssh", ".gnupg", ".password-store", ".bash_history",
-    ".zsh_history", ".python_history", ".psql_history", ".mysql_history", ".node_repl_history", ".netrc", ".htpasswd",
-    ".yarnrc", ".yarnrc.yml", ".terraformrc", ".gitconfig", ".env*", "*.secret", "*.secrets", "secrets",
-    "secret", "secret.*", "secrets.*", "*.gpg", "*.asc", "*.ovpn", "*.pkcs12", "*.der", "*.crt.key", "*credentials*",
-    "passwords*", "password.*", "passwd", "shadow", "*token.json", "token", "*.token", "*.tfstate*",
-    "*private_key*", "*privatekey*", "*private-key*", "auth.json", "*_rsa", "*_ed25519", "*_ecdsa", "*_dsa",
-    "wallet.dat", "*.kdb", "*.keytab",
-    "*service_account*.json", "*serviceaccount*.json", "firebase-adminsdk*", ".vault*", ".pgpass", "htpasswd",
-    ".authinfo*", ".fetchmailrc", ".msmtprc", "local.settings.json", ".dev.vars", "master.key",
-)  # fmt: skip
-_NO_SECRETS: Final = re.compile(
-    r"\.env\.(?:example|sample|template|dist)|example\.env|id_\w+\.pub|.*\.example\.tfvars"
-    r"|.*(?:passwords?|credentials|token|secret|private_?key).*\.(?:py|ts|tsx|js|jsx|go|rs|java|rb|md|c|h|cpp)"
-)
 # What an open pattern such as `.e*` would match.
 _WITNESSES: Final = (
     ".env", ".env.local", ".env.production", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".git", ".git-credentials",
@@ -161,30 +143,6 @@ def why_not_followed(word: Word | None, standing: Standing) -> str | None:
     return None
 
 
-def is_secret_name(name: str) -> bool:
-    """Tell whether a file or directory of this name usually holds secrets."""
-    return _is_secret(unicodedata.normalize("NFKC", name).casefold())
-
-
-@functools.lru_cache(maxsize=4096)  # A memo of a pure function.
-def _is_secret(name: str) -> bool:
-    return _SECRET.fullmatch(name) is not None and _NO_SECRETS.fullmatch(name) is None
-
-
-def _secret_pattern() -> re.Pattern[str]:
-    lines = [line.strip("/").removeprefix("**/") for line in SECRET_LINES if not line.startswith("!")]
-    names = [line for line in (*lines, *_MORE_SECRETS) if "/" not in line]
-    return re.compile("|".join(fnmatch.translate(name) for name in names))
-
-
-_SECRET: Final = _secret_pattern()
-# Names that are secret in their directory only.
-_SECRET_PATH: Final = re.compile(
-    r"(?:^|/)(?:\.docker/config\.json|\.config/(?:gh|gcloud|git|op|hub|rclone)|\.cargo/credentials.*|\.gem/credentials"
-    r"|\.m2/settings.*\.xml|\.gradle/gradle\.properties|\.subversion/auth|\.azure|\.terraform\.d)(?:/|$)"
-)
-
-
 def _why_not_secret_pattern(pattern: str, shown: str, fits: Callable[[str, str], bool]) -> str | None:
     for part in pattern.split("/"):
         if any(mark in part for mark in "*?") and not _GENERAL.fullmatch(part):
@@ -225,7 +183,7 @@ def _why_not_inside(parts: tuple[str, ...] | None, path: str, standing: Standing
     folded = unicodedata.normalize("NFKC", name).casefold()
     if is_protected_name(folded):
         return f"{path} belongs to git, CodePlane or an agent and is protected"
-    if any(_is_secret(part) for part in folded.split("/")) or _SECRET_PATH.search(folded):
+    if secret_rule(folded) is not None:
         return f"{path} usually holds secrets"
     away = standing.context.leading_away
     if EVERYTHING in away or any(name == one or name.startswith(one + "/") for one in away):

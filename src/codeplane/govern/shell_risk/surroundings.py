@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from codeplane.core.secrets import secret_rule
 from codeplane.edit.protection import is_protected_name
 from codeplane.govern.shell_risk.context import EVERYTHING, OPTION_IN_LISTING, ShellContext
 from codeplane.govern.shell_risk.git_settings import is_helper, settings, settings_that_run
 from codeplane.govern.shell_risk.patterns import matches, matches_in_shell, widened
-from codeplane.govern.shell_risk.places import is_secret_name
 from codeplane.govern.shell_risk.readers import READERS
 from codeplane.govern.shell_risk.report import UnclearCommandError
 from codeplane.govern.shell_risk.words import Word, read_tokens
@@ -172,7 +172,7 @@ def _names_in(folder: Path) -> list[str]:
 
 
 def _is_secret_path(path: str) -> bool:
-    return is_protected_name(path) or any(is_secret_name(part) for part in path.split("/"))
+    return is_protected_name(path) or secret_rule(path) is not None
 
 
 def _listing_hazard(word: Word, root: Path, real_root: str) -> str | None:
@@ -249,7 +249,7 @@ def _away(start: Path, text: str, root: Path, real_root: str) -> set[str]:
         if not os.path.islink(current):  # noqa: PTH114 - text in, text out.
             continue
         target = os.path.relpath(os.path.realpath(current), real_root)
-        is_hidden = is_protected_name(target) or any(is_secret_name(one) for one in Path(target).parts)
+        is_hidden = is_protected_name(target) or secret_rule(target) is not None
         if target.startswith("..") or is_hidden:
             return {os.path.relpath(current, root)}
     return set()

@@ -62,6 +62,24 @@ def accept_command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int
     return OK
 
 
+@command.command("accept-hooks", short_help="Accept the hooks and helpers that git runs here.")
+@json_option
+@repo_option
+@set_option
+def accept_hooks_command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # noqa: FBT001
+    """Accept the hooks and helpers that this repository makes git run, as they are now; a changed one is held again."""
+    with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
+        by = require_person(workspace, "accept the hooks and helpers that git runs in this repository")
+        helpers = workspace.accept_helpers()
+        accepted = [{"name": one.name, "digest": one.digest, "files": list(one.files)} for one in helpers]
+        workspace.record("hooks_accepted", {"by": by, "programs": accepted})
+    if as_json:
+        print_json({"accepted": accepted})
+    else:
+        click.echo("\n".join(f"accepted {one.name}" for one in helpers) or "This repository makes git run nothing.")
+    return OK
+
+
 @command.command("mode", short_help="Switch intents on or off.")
 @click.argument("mode", type=click.Choice([one.value for one in Mode]))
 @json_option

@@ -1,0 +1,562 @@
+"""A walk over the whole catalog: what a call does to files, the index, refs, other places and processes is judged.
+
+Every operation has samples here, and every choice that a changing operation offers is in one of them; an operation
+without samples fails. Each sample runs in a small world of its own: the effects that the gate was shown are compared
+with what really changed. Then the gate itself is asked, with intents on.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeplane.core.hashing import sha256_file
+from codeplane.core.ids import RandomIds
+from codeplane.govern.intents import INTENTS_FILE
+from codeplane.ledger.effects import Effects
+from codeplane.ledger.policy import Allow, CallFacts, Decision
+from codeplane.operations.answer import Answer, Outcome
+from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.dispatch import dispatch
+from codeplane.operations.run import Door
+from support.doors import call, caller, error_of, open_test_workspace, result_of
+from support.repositories import git, make_repository, write
+
+HOOKS = (
+    "pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "post-rewrite", "pre-merge-commit", "post-merge",
+    "post-checkout", "pre-rebase", "pre-push", "applypatch-msg", "pre-applypatch", "post-applypatch",
+)  # fmt: skip
+INTENTS = "active_intents:\n  - {id: INT-1, name: Elsewhere, status: active, owned_scope: ['elsewhere/**']}\n"
+
+
+@dataclass(frozen=True)
+class World:
+    """A repository `tree` with a remote, a clone of somebody else, a library, and branches that differ."""
+
+    base: Path
+
+    @property
+    def tree(self) -> Path:
+        return self.base / "tree"
+
+
+Prepare = Callable[[World], None]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A call, and what has to be so before it; `{base}`, `{HEAD~1}` and `{LAST}` stand for what the world knows."""
+
+    arguments: Mapping[str, Any]
+    prepare: Prepare = lambda _world: None
+    first: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+
+
+def _dirty(world: World) -> None:
+    write(world.tree, {"a.txt": "changed\n", "new.txt": "new\n"})
+
+
+def _staged(world: World) -> None:
+    _dirty(world)
+    git(world.tree, "add", "a.txt")
+
+
+def _stashed(world: World) -> None:
+    _dirty(world)
+    git(world.tree, "stash", "push", "-q", "-u")
+
+
+def _pushed_by_others(world: World) -> None:
+    write(world.base / "other", {"theirs.txt": "theirs\n", "a.txt": "by others\n"})
+    git(world.base / "other", "add", "-A")
+    git(world.base / "other", "commit", "-q", "-m", "by others")
+    git(world.base / "other", "push", "-q", "origin", "main")
+
+
+def _both_pushed(world: World) -> None:
+    _pushed_by_others(world)
+    _own_commit(world)
+
+
+def _own_commit(world: World) -> None:
+    write(world.tree, {"own.txt": "own\n"})
+    git(world.tree, "add", "own.txt")
+    git(world.tree, "commit", "-q", "-m", "own")
+
+
+def _conflict(world: World) -> None:
+    write(world.tree, {"a.txt": "ours\n"})
+    git(world.tree, "commit", "-q", "-a", "-m", "ours")
+    git_fails(world.tree, "merge", "-q", "topic")
+
+
+def _picked_conflict(world: World) -> None:
+    write(world.tree, {"a.txt": "ours\n"})
+    git(world.tree, "commit", "-q", "-a", "-m", "ours")
+    git_fails(world.tree, "cherry-pick", "topic")
+
+
+def _resolved(world: World) -> None:
+    _conflict(world)
+    write(world.tree, {"a.txt": "resolved\n"})
+    git(world.tree, "add", "a.txt")
+
+
+def _rebase_conflict(world: World) -> None:
+    write(world.tree, {"a.txt": "ours\n"})
+    git(world.tree, "commit", "-q", "-a", "-m", "ours")
+    git_fails(world.tree, "rebase", "-q", "topic")
+
+
+def _rebase_resolved(world: World) -> None:
+    _rebase_conflict(world)
+    write(world.tree, {"a.txt": "resolved\n"})
+    git(world.tree, "add", "a.txt")
+
+
+def _submodule(world: World) -> None:
+    git(world.tree, "submodule", "add", "-q", str(world.base / "library"), "lib")
+    git(world.tree, "commit", "-q", "-m", "library")
+
+
+def _fresh_submodule(world: World) -> None:
+    _submodule(world)
+    git(world.tree, "submodule", "deinit", "-q", "--force", "lib")
+
+
+def _linked(world: World) -> None:
+    git(world.tree, "worktree", "add", "-q", str(world.base / "linked"), "topic")
+
+
+def _locked(world: World) -> None:
+    _linked(world)
+    git(world.tree, "worktree", "lock", str(world.base / "linked"))
+
+
+def _linked_inside(world: World) -> None:
+    git(world.tree, "worktree", "add", "-q", "inside", "topic")
+
+
+def git_fails(directory: Path, *arguments: str) -> None:
+    """Run a git command that stops at conflicts."""
+    with pytest.raises(AssertionError):
+        git(directory, *arguments)
+
+
+def _two_commits(world: World) -> None:
+    _own_commit(world)
+    write(world.tree, {"second.txt": "second\n"})
+    git(world.tree, "add", "second.txt")
+    git(world.tree, "commit", "-q", "-m", "second")
+
+
+def _tag_pushed(world: World) -> None:
+    git(world.tree, "push", "-q", "origin", "v0")
+
+
+def _steps(action: str) -> dict[str, Any]:
+    first = {"action": "pick", "commit_sha": "{HEAD~1}"}
+    second: dict[str, Any] = {"action": action, "commit_sha": "{HEAD}"}
+    if action in {"reword", "squash"}:
+        second["message"] = "other words"
+    return {"action": "start", "upstream": "HEAD~2", "onto": "topic", "steps": [first, second]}
+
+
+EDIT = {"edits": [{"path": "a.txt", "expected_content": "a", "new_content": "b"}]}
+SAMPLES: dict[str, tuple[Sample, ...]] = {
+    "call": (Sample({"operation": "git_stage", "arguments": {"paths": ["a.txt"]}}, _dirty),),
+    "delegate_intent": (Sample({"session": "s-1", "paths": ["elsewhere/a"]}),),
+    "describe": (Sample({}),),
+    "git_branch": (
+        Sample({"action": "list"}),
+        Sample({"action": "list", "which": "remote"}),
+        Sample({"action": "list", "which": "all"}),
+        Sample({"action": "list", "which": "local"}),
+        Sample({"action": "create", "name": "x"}),
+        Sample({"action": "create", "name": "topic", "force": True}),
+        Sample({"action": "delete", "name": "topic", "force": True}),
+        Sample({"action": "rename", "name": "topic", "new_name": "subject"}),
+        Sample({"action": "rename", "new_name": "renamed"}),
+        Sample({"action": "set_upstream", "name": "topic", "ref": "origin/main"}),
+        Sample({"action": "tag", "name": "v1"}),
+        Sample({"action": "delete_tag", "name": "v0"}),
+    ),
+    "git_checkout": (
+        Sample({"ref": "topic"}),
+        Sample({"ref": "x", "create": True, "start_point": "topic"}),
+        Sample({"ref": "topic", "force": True}, _dirty),
+        Sample({"ref": "topic", "detach": True}),
+        Sample({"paths": ["a.txt"]}, _dirty),
+        Sample({"ref": "topic", "paths": ["."]}),
+        Sample({"paths": ["a.txt"], "side": "ours"}, _conflict),
+        Sample({"paths": ["a.txt"], "side": "theirs"}, _conflict),
+        Sample({"paths": ["a.txt"], "side": "merge"}, _conflict),
+    ),
+    "git_commit": (
+        Sample({"message": "m"}, _staged),
+        Sample({"message": "m", "paths": ["a.txt"]}, _dirty),
+        Sample({"message": "m", "amend": True}, _staged),
+    ),
+    "git_diff": (Sample({}, _dirty),),
+    "git_history": (Sample({"path": "a.txt"}),),
+    "git_inspect": (Sample({"ref": "HEAD"}),),
+    "git_log": (Sample({}),),
+    "git_merge": (
+        Sample({"action": "merge", "ref": "topic"}),
+        Sample({"ref": "topic", "no_ff": True, "prefer": "ours"}, _own_commit),
+        Sample({"ref": "topic", "prefer": "theirs"}, _own_commit),
+        Sample({"ref": "topic", "squash": True}, _own_commit),
+        *(
+            Sample({"ref": "topic", "strategy": strategy}, _own_commit)
+            for strategy in ("ort", "recursive", "resolve", "octopus", "ours", "subtree")
+        ),
+        Sample({"action": "cherry_pick", "ref": "topic"}),
+        Sample({"action": "revert", "ref": "HEAD"}, _own_commit),
+        Sample({"action": "continue"}, _resolved),
+        Sample({"action": "abort"}, _conflict),
+        Sample({"action": "skip"}, _picked_conflict),
+    ),
+    "git_pull": (
+        Sample({}, _pushed_by_others),
+        Sample({"rebase": True}, _both_pushed),
+        Sample({"rebase": False}, _both_pushed),
+        Sample({"autostash": True, "ff_only": True}, _pushed_by_others),
+    ),
+    "git_push": (
+        Sample({}, _own_commit),
+        Sample({"branch": "topic", "set_upstream": True}),
+        Sample({"force": "lease"}, _own_commit),
+        Sample({"force": "overwrite"}, _both_pushed),
+        Sample({"branch": "v0", "delete": True}, _tag_pushed),
+        Sample({"dry_run": True}, _own_commit),
+    ),
+    "git_rebase": (
+        Sample({"action": "plan", "upstream": "topic"}, _own_commit),
+        Sample({"action": "start", "upstream": "topic"}, _own_commit),
+        Sample({"action": "continue"}, _rebase_resolved),
+        Sample({"action": "skip"}, _rebase_conflict),
+        Sample({"action": "abort"}, _rebase_conflict),
+        *(Sample(_steps(action), _two_commits) for action in ("pick", "reword", "edit", "squash", "fixup", "drop")),
+    ),
+    "git_remote": (
+        Sample({"action": "list"}),
+        Sample({"action": "add", "name": "x", "url": "{base}/library"}),
+        Sample({"action": "add", "name": "x", "url": "file://{base}/library"}),
+        Sample({"action": "add", "name": "x", "url": "https://example.invalid/x.git"}),
+        Sample({"action": "remove", "name": "origin"}),
+        Sample({"action": "rename", "name": "origin", "new_name": "up"}),
+        Sample({"action": "set_url", "name": "origin", "url": "../library"}),
+        Sample({"action": "fetch"}, _pushed_by_others),
+        Sample({"action": "fetch", "name": "*", "tags": True}, _pushed_by_others),
+        Sample({"action": "fetch", "name": "origin", "refspecs": ["+main:refs/heads/topic"]}, _pushed_by_others),
+        Sample({"action": "fetch", "name": "origin", "refspecs": ["main:brought"]}, _pushed_by_others),
+    ),
+    "git_reset": (
+        Sample({"mode": "soft", "ref": "HEAD~1"}, _own_commit),
+        Sample({"mode": "mixed", "ref": "HEAD~1"}, _own_commit),
+        Sample({"mode": "hard", "ref": "topic"}, _dirty),
+        Sample({"paths": ["a.txt"], "ref": "topic"}),
+    ),
+    "git_stage": (
+        Sample({"action": "stage", "paths": ["."]}, _dirty),
+        Sample({"action": "stage", "all": True, "allow_ignored": True}, lambda world: write(world.tree, {"x.log": ""})),
+        Sample({"action": "unstage", "paths": ["a.txt"]}, _staged),
+        Sample({"action": "discard", "paths": ["."], "include_untracked": True}, _dirty),
+    ),
+    "git_stage_and_commit": (Sample({"paths": ["."], "message": "m"}, _dirty),),
+    "git_stash": (
+        Sample({"action": "list"}, _stashed),
+        Sample({"action": "show"}, _stashed),
+        Sample({"action": "push", "include_untracked": True}, _dirty),
+        Sample({"action": "pop"}, _stashed),
+        Sample({"action": "apply"}, _stashed),
+        Sample({"action": "drop"}, _stashed),
+        Sample({"action": "clear"}, _stashed),
+    ),
+    "git_status": (Sample({}),),
+    "git_submodule": (
+        Sample({"action": "list"}, _submodule),
+        Sample({"action": "status"}, _submodule),
+        Sample({"action": "init"}, _fresh_submodule),
+        Sample({"action": "sync"}, _submodule),
+        Sample({"action": "update"}, _fresh_submodule),
+        Sample({"action": "add", "url": "{base}/library", "paths": ["lib"]}),
+        Sample({"action": "deinit", "paths": ["lib"], "force": True}, _submodule),
+        Sample({"action": "remove", "paths": ["lib"], "force": True}, _submodule),
+    ),
+    "git_worktree": (
+        Sample({"action": "list"}),
+        Sample({"action": "add", "path": "../beside", "create": "beside"}),
+        Sample({"action": "add", "path": "inside", "detach": True}),
+        Sample({"action": "add", "path": ".claude", "ref": "topic"}),
+        Sample({"action": "open", "path": "{base}/linked"}, _linked),
+        Sample({"action": "remove", "path": "{base}/linked"}, _linked),
+        Sample({"action": "remove", "path": "inside"}, _linked_inside),
+        Sample({"action": "lock", "path": "{base}/linked"}, _linked),
+        Sample({"action": "unlock", "path": "{base}/linked"}, _locked),
+        Sample({"action": "prune"}),
+    ),
+    "list_files": (Sample({}),),
+    "map_repo": (Sample({}),),
+    "read_file_full": (Sample({"path": "a.txt"}),),
+    "read_source": (Sample({"targets": [{"path": "a.txt"}]}),),
+    "request_scope_expansion": (Sample({"intent_id": "INT-1", "paths": ["a.txt"], "reason": "x"}),),
+    "reset_budget": (Sample({}),),
+    "search": (Sample({"query": "one"}),),
+    "select_active_intent": (Sample({"intent_id": "INT-1"}),),
+    "undo": (
+        Sample({}),
+        Sample({"operation": "{LAST}"}, first=(("write_source", EDIT),)),
+        Sample({"operation": "{LAST}"}, first=(("git_checkout", {"ref": "topic"}),)),
+        Sample({"operation": "{LAST}"}, _staged, (("git_commit", {"message": "m"}),)),
+    ),
+    "write_source": (
+        Sample(EDIT),
+        Sample({"edits": [{"path": "a.txt", "action": "update", "expected_content": "a", "new_content": "b"}]}),
+        Sample({"edits": [{"path": "made.txt", "action": "create", "content": "x\n"}]}),
+        Sample({"edits": [{"path": "b.txt", "action": "delete"}]}),
+    ),
+}
+
+
+def make_world(base: Path) -> World:
+    world = World(base)
+    base.mkdir()
+    make_repository(base / "library", {"library.txt": "library\n"})
+    make_repository(world.tree, {"a.txt": "a\n", "b.txt": "b\n", ".gitignore": "*.log\n"})
+    for name, value in (
+        ("user.name", "Test"),
+        ("user.email", "test@example.invalid"),
+        ("protocol.file.allow", "always"),
+    ):
+        git(world.tree, "config", "--global", name, value)
+    git(world.tree, "tag", "v0")
+    git(world.tree, "checkout", "-q", "-b", "topic")
+    write(world.tree, {"a.txt": "topic\n", "topic.txt": "topic\n", "settings.json": "{}\n"})
+    git(world.tree, "add", "-A")
+    git(world.tree, "commit", "-q", "-m", "topic")
+    git(world.tree, "checkout", "-q", "main")
+    git(base, "clone", "-q", "--bare", "tree", "origin.git")
+    git(base, "clone", "-q", "origin.git", "other")
+    git(world.tree, "remote", "add", "origin", str(base / "origin.git"))
+    git(world.tree, "fetch", "-q", "origin")
+    git(world.tree, "branch", "-q", "--set-upstream-to=origin/main")
+    return world
+
+
+def install_hooks(world: World) -> None:
+    """Let every hook write its name outside the tree."""
+    for name in HOOKS:
+        place = world.tree / ".git/hooks" / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(f"#!/bin/sh\necho {name} >> '{world.base}/ran'\n", encoding="utf-8")
+        place.chmod(0o755)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Everything that a call could have changed."""
+
+    files: dict[str, str]
+    entries: dict[str, str]
+    refs: dict[str, str]
+    settings: str
+    outside: dict[str, str] = field(default_factory=dict)
+    ran: frozenset[str] = frozenset()
+
+
+def look(world: World) -> Seen:
+    tree = world.tree
+    listed = [line.split("\t") for line in git(tree, "ls-files", "-s").splitlines()]
+    refs = dict(line.split(" ") for line in git(tree, "for-each-ref", "--format=%(refname) %(objectname)").splitlines())
+    entries: dict[str, str] = {}
+    for meta, path in listed:
+        entries[path] = entries.get(path, "") + meta
+    ran = world.base / "ran"
+    return Seen(
+        files=_hashes(tree, ("/.git/", "/.codeplane/", "/.git")),
+        entries=entries,
+        refs={name: oid for name, oid in refs.items() if not name.startswith("refs/codeplane/")}
+        | {"HEAD": (tree / ".git/HEAD").read_text("utf-8")},
+        settings=(tree / ".git/config").read_text("utf-8"),
+        outside=_hashes(world.base, (f"{tree}/", f"{world.base}/ran")),
+        ran=frozenset(ran.read_text("utf-8").split()) if ran.exists() else frozenset(),
+    )
+
+
+def _hashes(directory: Path, left_out: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for place in sorted(directory.rglob("*")):
+        text = str(place)
+        is_out = any(part in f"{text}" if not part.endswith("/.git") else text.endswith(part) for part in left_out)
+        if not is_out and (place.is_symlink() or place.is_file()):
+            found[place.relative_to(directory).as_posix()] = "link" if place.is_symlink() else sha256_file(place)
+    return found
+
+
+def changed(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
+    return {name for name in {**before, **after} if before.get(name) != after.get(name)}
+
+
+class Recorder:
+    """Lets everything through and remembers the effects that it was shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[Effects] = []
+
+    def decide(self, facts: CallFacts) -> Decision:
+        self.shown.append(facts.effects if facts.mutates else Effects())
+        return Decision(Allow("recorded"), "recorder")
+
+
+def unjudged(world: World, before: Seen, after: Seen, shown: list[Effects]) -> list[str]:
+    """Return everything that changed and that no effects told of."""
+    working = {path.text for one in shown for path in one.touched}
+    staged = working | {path.text for one in shown for path in one.staged}
+    refs = [ref for one in shown for ref in one.git_refs]
+    places = [place.removeprefix("file:") for one in shown for place in (*one.network, *one.foreign)]
+    programs = {name for one in shown for name, _ in one.programs}
+    found = [f"file {name}" for name in changed(before.files, after.files) if not _is_below(name, working)]
+    found += [f"entry {name}" for name in changed(before.entries, after.entries) if not _is_below(name, staged)]
+    moved = changed(before.refs, after.refs)
+    # HEAD names a branch; where that moves, HEAD itself did not.
+    found += [f"ref {name}" for name in moved if not any(fnmatchcase(name, one) for one in refs)]
+    outside = changed(before.outside, after.outside)
+    found += [f"place {name}" for name in outside if not _is_below(str(world.base / name), set(places))]
+    found += [f"program {name}" for name in after.ran - before.ran if f"hook {name}" not in programs]
+    is_told = bool(refs or places or working)
+    return found + (["settings"] if before.settings != after.settings and not is_told else [])
+
+
+def _is_below(name: str, known: set[str]) -> bool:
+    return any(name == one or name.startswith(f"{one}/") for one in known)
+
+
+def filled(value: Any, world: World, last: Answer | None) -> Any:
+    """Return arguments with what stands for something replaced."""
+    if isinstance(value, Mapping):
+        return {name: filled(one, world, last) for name, one in value.items()}
+    if isinstance(value, list):
+        return [filled(one, world, last) for one in value]
+    if not isinstance(value, str) or "{" not in value or value == "{}\n":
+        return value
+    if value.startswith("{HEAD"):
+        return git(world.tree, "rev-parse", value.strip("{}")).strip()
+    if value == "{LAST}":
+        assert last is not None
+        return last.meta.request_id
+    return value.replace("{base}", str(world.base))
+
+
+def run_first(door: Door, sample: Sample) -> Answer | None:
+    """Make the calls that come before, while nobody asks for intents."""
+    last = None
+    for name, arguments in sample.first:
+        last = call(door, name, arguments)
+        result_of(last)
+    return last
+
+
+CASES = [pytest.param(name, one, id=f"{name}-{n}") for name, all_ in SAMPLES.items() for n, one in enumerate(all_)]
+CHANGING = [
+    one for one in CASES if OPERATIONS["git_stage" if one.values[0] == "call" else str(one.values[0])].effect.mutates
+]
+
+
+@pytest.mark.parametrize(("name", "sample"), CHANGING)
+def test_the_gate_is_shown_everything_that_a_call_changes(tmp_path: Path, name: str, sample: Sample) -> None:
+    world = make_world(tmp_path / "world")
+    sample.prepare(world)
+    install_hooks(world)
+    with open_test_workspace(world.tree, ids=RandomIds()) as workspace:
+        recorder = Recorder()
+        workspace.policies = recorder
+        door = Door(workspace, OPERATIONS)
+        last = run_first(door, sample)
+        recorder.shown.clear()
+        before = look(world)
+        answer = call(door, name, filled(sample.arguments, world, last))
+        assert answer.outcome is Outcome.FINISHED, answer.error
+        assert unjudged(world, before, look(world), recorder.shown) == []
+
+
+@pytest.mark.parametrize(("name", "sample"), CHANGING)
+def test_without_an_intent_nothing_changes(tmp_path: Path, name: str, sample: Sample) -> None:
+    world = make_world(tmp_path / "world")
+    sample.prepare(world)
+    with open_test_workspace(world.tree, ids=RandomIds()) as workspace:
+        door = Door(workspace, OPERATIONS)
+        last = run_first(door, sample)
+        write(world.tree, {INTENTS_FILE: INTENTS})
+        before = look(world)
+        answer = dispatch(door, name, filled(sample.arguments, world, last), caller())
+        if answer.error is not None:
+            assert error_of(answer) in {"INTENT_REQUIRED", "APPROVAL_PENDING", "PROTECTED_PATH"}
+        assert look(world) == before
+
+
+@pytest.mark.parametrize(("name", "sample"), CHANGING)
+def test_out_of_scope_nothing_changes_but_refs(tmp_path: Path, name: str, sample: Sample) -> None:
+    world = make_world(tmp_path / "world")
+    sample.prepare(world)
+    with open_test_workspace(world.tree, ids=RandomIds()) as workspace:
+        door = Door(workspace, OPERATIONS)
+        last = run_first(door, sample)
+        write(world.tree, {INTENTS_FILE: INTENTS})
+        result_of(call(door, "select_active_intent", {"intent_id": "INT-1"}))
+        before = look(world)
+        dispatch(door, name, filled(sample.arguments, world, last), caller())
+        after = look(world)
+        assert (after.files, after.entries, after.outside) == (before.files, before.entries, before.outside)
+
+
+def test_every_operation_has_samples() -> None:
+    assert set(SAMPLES) == set(OPERATIONS)
+
+
+@pytest.mark.parametrize("name", [name for name in OPERATIONS if OPERATIONS[name].effect.mutates])
+def test_every_choice_of_a_changing_operation_is_in_a_sample(name: str) -> None:
+    offered = set(_choices(OPERATIONS[name].request_type.model_json_schema()))
+    sampled = {pair for one in SAMPLES[name] for pair in _given(one.arguments)}
+    assert offered - sampled == set()
+
+
+def test_reading_operations_are_shown_as_reading() -> None:
+    reading = {name for name in OPERATIONS if not OPERATIONS[name].effect.mutates}
+    assert {one for one in reading if one.startswith("git_")} == {
+        "git_diff", "git_history", "git_inspect", "git_log", "git_status",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "sample"), [one for one in CASES if one not in CHANGING])
+def test_what_only_reads_or_records_changes_nothing(tmp_path: Path, name: str, sample: Sample) -> None:
+    world = make_world(tmp_path / "world")
+    sample.prepare(world)
+    install_hooks(world)
+    write(world.tree, {INTENTS_FILE: INTENTS})
+    with open_test_workspace(world.tree, ids=RandomIds()) as workspace:
+        before = look(world)
+        call(Door(workspace, OPERATIONS), name, sample.arguments)
+        assert look(world) == before
+
+
+def _choices(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield every value that a schema offers by name, inner objects included."""
+    for part in (schema, *schema.get("$defs", {}).values()):
+        for key, described in part.get("properties", {}).items():
+            for one in (described, *described.get("anyOf", ())):
+                yield from ((key, value) for value in one.get("enum", ()))
+
+
+def _given(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            if isinstance(one, str):
+                yield key, one
+            yield from _given(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _given(one)
