@@ -34,6 +34,12 @@ def test_a_reader_is_no_danger_and_a_writer_is() -> None:
     assert dangers_of(_call("cat [redacted:environment]"), _rules()) != ()
 
 
+def test_what_the_environment_changes_counts_in_the_gate() -> None:
+    assert dangers_of(_call("less README.md"), _rules()) == ()
+    assert dangers_of(replace(_call("less README.md"), variables=("LESSOPEN",)), _rules()) != ()
+    assert dangers_of(replace(_call("cat README.md"), shadowed=("cat",)), _rules()) != ()
+
+
 def test_a_verification_is_held_until_an_accepted_rule_allows_it() -> None:
     text = "rules:\n  - {id: checks, decide: allow, effects: [verification]}\n"
     policy = HumanApproval()

@@ -161,7 +161,14 @@ class Gate:
         )
         if call.commands:
             around = self._around.shell(tuple(_as_text(command) for command in effects.commands))
-            call = replace(call, git_runs_helpers=around.git_runs_helpers, leading_away=around.leading_away)
+            call = replace(
+                call,
+                git_runs_helpers=around.git_runs_helpers,
+                leading_away=around.leading_away,
+                variables=around.variables,
+                shadowed=around.shadowed,
+                is_one_repository=around.is_one_repository,
+            )
         return replace(
             call,
             selected_intent=self.memory.selected(facts.session),

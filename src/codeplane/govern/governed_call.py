@@ -36,11 +36,10 @@ class GovernedCall:
     """One call as policies see it; texts are redacted already.
 
     `is_person` marks a caller who has shown to be one. `unseen` are files that would be overwritten although the caller
-    has not seen what is in them. `git_runs_helpers` and `leading_away` are what `shell_risk` needs to know of the
-    repository; they are looked up for commands only. `unaccepted` are programs of the repository that git would run and
-    that nobody has accepted, `executed` the touched paths that git runs, `secrets` staged paths that look secret, each
-    with the reason. `n_equal_failures` counts how often the same call has just failed
-    or been refused.
+    has not seen what is in them. `unaccepted` are programs of the repository that git would run and that nobody has
+    accepted, `executed` the touched paths that git runs, `secrets` staged paths that look secret, each with the reason.
+    `n_equal_failures` counts how often the same call has just failed or been refused. What `shell_risk` needs to know
+    (`git_runs_helpers`, `leading_away`, `variables`, `shadowed`, `is_one_repository`) is looked up for commands only.
     """
 
     operation: str
@@ -72,6 +71,9 @@ class GovernedCall:
     approved: Approved | None = None
     git_runs_helpers: str = ""
     leading_away: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    shadowed: tuple[str, ...] = ()
+    is_one_repository: bool = False
     arguments_digest: str = ""
     schema_digest: str = ""
 

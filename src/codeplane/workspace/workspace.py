@@ -1,5 +1,6 @@
 """One repository, opened: its places, settings, ledger and policies."""
 
+import os
 import stat
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -141,7 +142,7 @@ class Workspace:
         # 15 ms that only calls with commands need.
         from codeplane.govern.shell_risk.surroundings import look_around  # noqa: PLC0415
 
-        return look_around(self.root, self.root, {}, "\n".join(commands))
+        return look_around(self.root, self.root, os.environ, "\n".join(commands))
 
     def _secrets(self, paths: tuple[str, ...]) -> tuple[str, ...]:
         """Return the paths that look secret by name or content, each with the reason; people let some in."""

@@ -64,6 +64,9 @@ def _report(command: str, call: GovernedCall, rules: Rulebook) -> RiskReport:
     context = ShellContext(
         git_runs_helpers=call.git_runs_helpers,
         leading_away=call.leading_away,
+        variables=call.variables,
+        shadowed=call.shadowed,
+        is_one_repository=call.is_one_repository,
         read_only=rules.read_only_commands(),
         verification=rules.verification_scripts(),
     )
