@@ -42,6 +42,7 @@ _DATA: Final = (
     r"|local|prod|production|dev|staging|gz|zip|tar|tgz|\d+"
 )
 _DATA_FILE: Final = re.compile(rf"[^.]*|.*\.(?:{_DATA})~?")
+_DOCUMENTATION: Final = frozenset({"doc", "docs", "documentation"})
 _DATA_FOLDERS: Final = frozenset({"secrets", "secret", "credentials"})
 _NO_SECRETS: Final = re.compile(
     r"\.env\.(?:example|sample|template|dist)|example\.env|id_\w+\.pub|.*\.(?:example|sample|template)\.tfvars"
@@ -125,6 +126,9 @@ def secret_rule(path: str, *, is_directory: bool = False) -> str | None:
     place = _PLACES.search("/".join(parts)) if len(parts) > 1 and "/." in f"/{path}" else None
     if place is not None:
         return place[0].strip("/")
+    if parts[-1].endswith(".txt") and not _DOCUMENTATION.isdisjoint(parts[:-1]):
+        # A page about passwords or credentials, as in documentation written in reStructuredText.
+        return None
     found = None if is_directory else _rule_of_name(parts[-1], parts[-2] if len(parts) > 1 else "")
     return found if found is not None and _NO_SECRETS.fullmatch(parts[-1]) is None else None
 
