@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
+from codeplane.core.printable import counted
 from codeplane.git.commands import Conditions
 from codeplane.git.committing import Author, WantedCommit, commit
 from codeplane.git.programs import COMMIT_HOOKS
@@ -144,7 +145,7 @@ def _with_advice(workspace: Workspace, error: CodePlaneError, changed_before: se
         found = differences(workspace.root)
         n_others = len(found.unstaged) + len(found.untracked)
         if n_others:
-            hint = f"{n_others} changed or untracked files are not staged: use git_stage_and_commit with paths."
+            hint = f"Not staged: {counted(n_others, 'changed or untracked file')}. Use git_stage_and_commit with paths."
     return CodePlaneError(error.code, error.message, hint=hint, details=error.details)
 
 

@@ -674,11 +674,15 @@ def _render(result: WriteSourceResult) -> str:
             lines.append(f"  no longer parses at line {', '.join(map(str, file.new_syntax_errors))}")
     if result.delta.symbols_changed:
         lines.append(" symbols: " + _listed(result.delta.symbols_changed, _SHOWN_SYMBOLS))
-    sure = [one.path for one in result.delta.tests_affected if one.confidence == HIGH]
-    rest = len(result.delta.tests_affected) - len(sure)
-    if sure or rest:
-        more = f"{'; ' * bool(sure)}{rest} less sure" if rest else ""
-        lines.append(" tests: " + _listed(sure, _SHOWN_TESTS) + more)
+    tests = result.delta.tests_affected
+    sure = [one.path for one in tests if one.confidence == HIGH]
+    unsure = [one.path for one in tests if one.confidence != HIGH]
+    if sure:
+        lines.append(" tests: " + _listed(sure, _SHOWN_TESTS))
+    if unsure:
+        # Their names help only where they are few: a long list is that of nearly all tests.
+        is_short = len(tests) <= _SHOWN_TESTS
+        lines.append(" less sure tests: " + (_listed(unsure, _SHOWN_TESTS) if is_short else str(len(unsure))))
     if result.delta.tests_confidence == PARTIAL:
         lines.append(" more tests may be affected: " + "; ".join(result.delta.tests_unknown))
     return "\n".join(lines)

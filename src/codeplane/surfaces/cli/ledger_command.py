@@ -18,6 +18,7 @@ from codeplane.ledger.export import EXPORT_RECIPE, export_lines
 from codeplane.ledger.git_anchor import anchor_head, note_writer, read_notes, witnesses_in
 from codeplane.ledger.seals import AnchorState
 from codeplane.ledger.verification import Verification, Witness
+from codeplane.operations.catalog import OPERATIONS
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import (
     json_option,
@@ -226,8 +227,19 @@ def _asked(row: LedgerRow) -> str:
     if not isinstance(arguments, dict) or not isinstance(effects, dict):
         return "-"
     paths = [path for name in ("writes", "deletes", "reads") for path in effects.get(name, ())]
-    plain = [f"{name}={value}" for name, value in arguments.items() if isinstance(value, str | int) and value]
+    usual = _defaults(row.operation or "")
+    plain = [
+        f"{name}={value}"
+        for name, value in arguments.items()
+        if isinstance(value, str | int) and value and value != usual.get(name)
+    ]
     return " ".join([*map(str, paths), *plain])[:_ASKED_WIDTH] or "-"
+
+
+def _defaults(operation: str) -> dict[str, Any]:
+    """Return the values that arguments of an operation have when nobody gives them."""
+    known = OPERATIONS.get(operation)
+    return {name: one.default for name, one in known.request_type.model_fields.items()} if known is not None else {}
 
 
 def _verdict(found: Verification) -> str:
