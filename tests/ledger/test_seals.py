@@ -175,14 +175,24 @@ def test_a_state_directory_that_cannot_be_used_does_not_stop_the_ledger(place: L
     assert (found.first_bad_seq, found.rows, found.anchor) == (None, 3, AnchorState.MISSING)
 
 
-def test_rows_of_a_writer_that_cannot_use_the_key_are_not_taken_for_sealed_ones(place: LedgerPlace) -> None:
+def test_rows_of_another_key_are_foreign_and_break_nothing(place: LedgerPlace) -> None:
     fill(place, 2)
     elsewhere = LedgerPlace(place.root / "other user")
     with opened(place) as chain:
         chain.sealer = Sealer(Anchor(elsewhere.state, REPO_ID, place.ledger), ManualClock())
         chain.append(event(3))
     found = verified(place)
-    assert (found.first_bad_seq, found.problem) == (3, "its seal is not the key's")
+    assert found.first_bad_seq is None
+    assert any("seal of another key (3, 4)" in note for note in found.notes), found.notes
+    fill(place, 1)
+    assert verified(place).first_bad_seq is None
+
+
+def test_a_foreign_seal_in_place_of_ours_is_found(place: LedgerPlace) -> None:
+    fill(place, 3)
+    place.change("UPDATE events SET seal = ? WHERE seq = 2", f"{'a' * 16}:{'b' * 64}")
+    found = verified(place)
+    assert (found.first_bad_seq, found.problem) == (2, "its seal is not the key's")
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO, errno.ENOMEM])

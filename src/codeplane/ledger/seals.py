@@ -16,6 +16,9 @@ only then, cutting off exactly those rows would not be seen. A head is synchroni
 once a second and not with grouped rows of reads; the operating system writes the others out in its own time. So after a
 loss of power, and only then, the rows of the last moments before it could be cut unseen.
 
+Rows that another key sealed are foreign: another operating-system user appended them with a key of its own. They are
+accepted only after the newest sealed head, or when one of our rows (`foreign_rows`) names them. They grant nothing.
+
 What is not proven: anything against a program that can write the user state directory, because it can read the key.
 A head that was also anchored in a git note that others have fetched stands against that, too.
 """
@@ -46,10 +49,12 @@ HEAD_BYTES = 512
 HEAD_VERSION = 1
 ALARM_KIND = "seal_broken"
 ANCHORED_KIND = "ledger_anchored"
+FOREIGN_KIND = "foreign_rows"
 _LONGEST_PLACE = 8192
 _KEY_ID_LENGTH = 16
 _SYNCHRONISED_FOR_SECONDS = 1.0
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
+_SEAL = re.compile(r"[0-9a-f]{16}:[0-9a-f]{64}")
 
 
 class AnchorState(Enum):
@@ -160,7 +165,8 @@ def parse_head(data: bytes | str) -> SealedHead | None:
 class ChainEnd:
     """The end of the chain as the file has it.
 
-    `holds(seq, hash)` tells whether that row has that hash, or was retired; `count()` counts the rows in the file.
+    `holds(seq, hash)` tells whether that row has that hash, or was retired; `count()` counts the rows in the file;
+    `seals_after(seq)` returns number and seal of the rows that follow.
     """
 
     seq: int
@@ -168,6 +174,7 @@ class ChainEnd:
     seal: str | None
     holds: Callable[[int, str], bool]
     count: Callable[[], int]
+    seals_after: Callable[[int], list[tuple[int, str | None]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +235,13 @@ class Anchor:
         # Beside the ledger: tells a ledger that was taken away from a directory that was cleared.
         self._mark = self._ledger.with_name("ledger.sealed")
         self._new_secret = new_secret
+
+    def is_owned(self) -> bool:
+        """Tell whether this process runs as the operating-system user who owns the ledger; only that key counts."""
+        try:
+            return self._ledger.stat().st_uid == os.geteuid()
+        except OSError:
+            return False
 
     def record(self) -> bytes | None:
         """Return the bytes of the sealed head, None when there is none or it cannot be read."""
@@ -411,7 +425,8 @@ class Sealer:
         rows = head.rows if head is not None and head.seq == end.seq else end.count()
         sealed_from = (head.sealed_from if head is not None else judgement.sealed_from) or end.seq + 1
         self._rows = row_sealer(key, self.anchor.repo_id)
-        self.is_taking_over = judgement.key is None or judgement.state is AnchorState.MISSING
+        is_lost = judgement.key is None or judgement.state is AnchorState.MISSING
+        self.is_taking_over = is_lost and self.anchor.is_owned()
         if head is not None:
             self._head = replace(head, seq=end.seq, hash=end.hash, rows=rows)
         else:
@@ -428,7 +443,13 @@ class Sealer:
             return ((ANCHORED_KIND, {"sealed_from": sealed_from, "note": _NO_ANCHOR}),)
         if judgement.state is AnchorState.NEW and judgement.note:
             return ((ANCHORED_KIND, {"sealed_from": sealed_from, "note": judgement.note}),)
-        return ()
+        return self._foreign_rows(head, end) if head is not None and head.seq < end.seq else ()
+
+    def _foreign_rows(self, head: SealedHead, end: ChainEnd) -> tuple[tuple[str, dict[str, Any]], ...]:
+        """Return the row that names what other keys appended: from then on any other foreign seal is tampering."""
+        prefix = self._rows.prefix if self._rows is not None else ""
+        foreign = [seq for seq, seal in end.seals_after(head.seq) if is_foreign_seal(seal, prefix)]
+        return ((FOREIGN_KIND, {"rows": foreign}),) if foreign else ()
 
     def seal(self, seq: int, row_hash: str) -> str | None:
         """Return the seal of a row, None when there is no key that could be used."""
@@ -474,6 +495,11 @@ _KEY_DAMAGED = "the key file is damaged"
 _PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN, errno.EIO})
 # macOS has no fdatasync; there fsync is all there is.
 _SYNCHRONISE: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
+
+
+def is_foreign_seal(seal: object, own_prefix: str) -> bool:
+    """Tell whether a row carries the seal of another key: it proves nothing here and grants nothing."""
+    return isinstance(seal, str) and _SEAL.fullmatch(seal) is not None and not seal.startswith(own_prefix)
 
 
 def _broken(first_bad_seq: int, problem: str, key: SealKey | None = None) -> Judgement:

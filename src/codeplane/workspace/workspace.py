@@ -203,6 +203,10 @@ class Workspace:
             "problem": rules.problem or None,
         }
 
+    def contradictions(self) -> tuple[str, ...]:
+        """Return where tables beside the chain say something else than its rows; they grant nothing by that."""
+        return (*self.gate.approvals.contradictions(), *self.tasks.contradictions())
+
     def undo_summary(self) -> dict[str, int]:
         """Return how many batches of changes can be undone and how much of the disk they take."""
         records, limit = self.editor.records, self.settings.edits.undo_bytes
