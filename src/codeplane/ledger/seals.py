@@ -200,7 +200,10 @@ class AnchorFiles:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the anchor says about the end of the chain; `first_bad_seq` and `problem` for a broken one."""
+    """What the anchor says about the end of the chain; `first_bad_seq` and `problem` for a broken one.
+
+    `lost` tells of another ledger that was here and is gone.
+    """
 
     state: AnchorState
     key: SealKey | None = None
@@ -210,6 +213,7 @@ class Judgement:
     first_bad_seq: int = 0
     note: str = ""
     outlived: Path | None = None
+    lost: str = ""
 
 
 class Anchor:
@@ -223,6 +227,7 @@ class Anchor:
         directory: Path,
         repo_id: str,
         ledger: Path,
+        home: str = "",
         new_secret: Callable[[], bytes] = lambda: secrets.token_bytes(SECRET_BYTES),
     ) -> None:
         self.repo_id = _file_name(repo_id)
@@ -232,6 +237,9 @@ class Anchor:
         self._place = sha256_text(str(self._ledger))
         self._head_file = self._directory / f"head-{self._place[:16]}"
         self._key_file = self._directory / "key"
+        # Which clone the ledger belongs to: another clone at the same place has no history to miss.
+        self._home = home
+        self._home_file = self._directory / f"home-{self._place[:16]}"
         # Beside the ledger: tells a ledger that was taken away from a directory that was cleared.
         self._mark = self._ledger.with_name("ledger.sealed")
         self._new_secret = new_secret
@@ -263,11 +271,16 @@ class Anchor:
             strangers = [
                 _placed(path)
                 for path in sorted(self._top.glob(f"*/{self._head_file.name}"))
-                if path.parent != self._directory
+                if path.parent != self._directory and self._is_home_of(path)
             ]
         except OSError as error:
             return AnchorFiles(None, False, None, error=error)
         return AnchorFiles(key, is_key_damaged, None, elsewhere, tuple(strangers))
+
+    def _is_home_of(self, head_file: Path) -> bool:
+        """Tell whether a head at this place is of a ledger of this clone; of an unknown one it counts as that."""
+        known = _read_start(head_file.with_name(self._home_file.name), HEAD_BYTES)
+        return known is None or known == self._home.encode()
 
     def judge(self, files: AnchorFiles, end: ChainEnd) -> Judgement:
         """Compare what was sealed with the end of the chain."""
@@ -296,8 +309,8 @@ class Anchor:
     def _judge_strangers(self, files: AnchorFiles, end: ChainEnd) -> Judgement | None:
         """Tell when another ledger was sealed at this place and this one was put there, or began there, instead.
 
-        A ledger that begins where nothing of the other is left is no alarm, because people clear directories; the row
-        with which it begins says so.
+        Where nothing of the other is left, evidence is missing: the row with which the next ledger begins says so. A
+        person who clears a ledger has it forgotten here, too.
         """
         known = [item.head for item in files.strangers if item.head is not None]
         if not known:
@@ -307,8 +320,8 @@ class Anchor:
         if end.seq == 0 and self._marked() != stranger.repo_id:
             if files.key is not None or files.is_key_damaged:
                 return None
-            note = f"Another ledger was sealed at this place before and is gone: {which}."
-            return Judgement(AnchorState.NEW, sealed_from=1, note=note)
+            lost = f"the ledger that was sealed at this place is gone, and its seal with it: {which}"
+            return Judgement(AnchorState.NEW, sealed_from=1, lost=lost)
         return _broken(1, f"the ledger that was sealed at this place, {which}, is not this one", files.key)
 
     def _judge_without_head(self, files: AnchorFiles, end: ChainEnd) -> Judgement:
@@ -349,9 +362,11 @@ class Anchor:
         """Write the first head of this place, synchronised to disk, and return it signed; raises OSError."""
         signed = replace(head, repo_id=self.repo_id, place=self._place).signed(key)
         _replace_file(self._head_file, signed.as_bytes() + os.fsencode(self._ledger))
-        # The head counts; without the mark a ledger that is taken away is told of, not an alarm.
+        # The head counts; without the mark a ledger that is taken away is missing evidence, not an alarm.
         with suppress(OSError):
             self._mark.write_text(f"{self.repo_id}\n", encoding="ascii")
+        if self._home:
+            _replace_file(self._home_file, self._home.encode())
         return signed
 
     def move_head(self, head: SealedHead, *, is_durable: bool) -> None:
@@ -370,6 +385,19 @@ class Anchor:
                 _SYNCHRONISE(descriptor)
         finally:
             os.close(descriptor)
+
+
+def was_sealed(directory: Path, ledger: Path, home: str) -> bool:
+    """Tell whether a ledger was ever sealed at a place; nothing is written."""
+    anchor = Anchor(directory, "none", ledger, home)
+    return bool(anchor.read().strangers)
+
+
+def forget_place(directory: Path, ledger: Path) -> None:
+    """Forget that a ledger was sealed at a place, as a person wants it who clears it; raises OSError."""
+    place = sha256_text(str(ledger.resolve()))[:16]
+    for path in [*directory.glob(f"*/head-{place}"), *directory.glob(f"*/home-{place}")]:
+        path.unlink(missing_ok=True)
 
 
 class Sealer:
@@ -441,8 +469,10 @@ class Sealer:
             judgement.outlived.unlink(missing_ok=True)
         if judgement.state is AnchorState.MISSING:
             return ((ANCHORED_KIND, {"sealed_from": sealed_from, "note": _NO_ANCHOR}),)
-        if judgement.state is AnchorState.NEW and judgement.note:
-            return ((ANCHORED_KIND, {"sealed_from": sealed_from, "note": judgement.note}),)
+        if judgement.lost:
+            return (
+                (ANCHORED_KIND, {"sealed_from": sealed_from, "note": "Evidence is missing.", "lost": judgement.lost}),
+            )
         return self._foreign_rows(head, end) if head is not None and head.seq < end.seq else ()
 
     def _foreign_rows(self, head: SealedHead, end: ChainEnd) -> tuple[tuple[str, dict[str, Any]], ...]:

@@ -43,7 +43,9 @@ class Verification:
     """What verifying the chain found; `first_bad_seq` is None when every row holds.
 
     `first_bad_seq` may be the number after the last row: then rows that had been sealed are missing there.
-    `rows` counts the rows that hold; `notes` say in sentences what is and what is not proven.
+    `rows` counts the rows that hold; `notes` say in sentences what is and what is not proven. `is_evidence_missing`
+    says that nothing worse was found than a ledger that was removed. `contradictions` name tables that say something
+    else than the rows.
     """
 
     rows: int
@@ -55,6 +57,8 @@ class Verification:
     sealed_to: int | None = None
     retired: Checkpoint | None = None
     notes: tuple[str, ...] = ()
+    is_evidence_missing: bool = False
+    contradictions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,7 @@ class _Check:
         self._count = 0
         self._last_seq = 0
         self._head = GENESIS
+        self._is_evidence_missing = False
         self._foreign: list[int] = []
         self._named: set[int] = set()
 
@@ -237,11 +242,17 @@ class _Check:
             body = json.loads(record[_BODY])
             if record[_KIND] == ANCHORED_KIND:
                 self._notes.append(f"Row {record[_SEQ]}: {body['note']}")
+                self._lose(str(body.get("lost", "")))
                 return
             first_bad, problem = int(body["first_bad_seq"]), str(body["problem"])
         except (ValueError, TypeError, KeyError, RecursionError):
             first_bad, problem = int(record[_SEQ]), "a writer noticed tampering"
         self._findings.append(_Finding(first_bad, f"{problem} (noticed when row {record[_SEQ]} was written)"))
+
+    def _lose(self, lost: str) -> None:
+        if lost:
+            self._is_evidence_missing = True
+            self._findings.append(_Finding(1, lost))
 
     def end(self, end: ChainEnd) -> None:
         judgement = self._judgement
@@ -259,6 +270,7 @@ class _Check:
             )
         if judgement.note:
             self._notes.append(judgement.note)
+        self._lose(judgement.lost)
         self._judge_foreign(judgement)
         head = judgement.head
         if judgement.state is AnchorState.SEALED and judgement.sealed_from > 1 and end.seq:
@@ -306,7 +318,8 @@ class _Check:
             found = replace(found, sealed_to=head.seq if head is not None else None)
         if self._findings:
             first = min(self._findings, key=lambda finding: finding.seq)
-            found = replace(found, first_bad_seq=first.seq, problem=first.problem)
+            is_missing = self._is_evidence_missing and len(self._findings) == 1
+            found = replace(found, first_bad_seq=first.seq, problem=first.problem, is_evidence_missing=is_missing)
         return found
 
 

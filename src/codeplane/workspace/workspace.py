@@ -114,7 +114,7 @@ class Workspace:
         # Commits never change: those that were read once need not be read again.
         self.known_commits: dict[str, tuple[int, Commit]] = {}
         self.repo_id = self.chain.set_meta_once("repo_id", ids.new("repo"))
-        self.chain.sealer = Sealer(Anchor(places.user.ledger_seals, self.repo_id, places.ledger), clock)
+        self.chain.sealer = Sealer(Anchor(places.user.ledger_seals, self.repo_id, places.ledger, places.clone), clock)
         self.gate = self._make_gate()
         self.policies: Decides = self.gate
         if damaged is not None:
