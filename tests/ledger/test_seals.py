@@ -31,7 +31,7 @@ from codeplane.ledger.chain import (
 from codeplane.ledger.export import export_lines
 from codeplane.ledger.git_anchor import NoteLine, anchor_head, note_writer, read_notes, witnesses_in
 from codeplane.ledger.row_hash import HASHED_COLUMNS, row_hash
-from codeplane.ledger.seals import Anchor, AnchorState, Sealer, parse_head
+from codeplane.ledger.seals import Anchor, AnchorState, Sealer, forget_place, parse_head, was_sealed
 from codeplane.ledger.verification import Witness
 from codeplane.store.sqlite import Database, Schema
 from codeplane.workspace.workspace import Workspace, locate_places
@@ -175,14 +175,24 @@ def test_a_state_directory_that_cannot_be_used_does_not_stop_the_ledger(place: L
     assert (found.first_bad_seq, found.rows, found.anchor) == (None, 3, AnchorState.MISSING)
 
 
-def test_rows_of_a_writer_that_cannot_use_the_key_are_not_taken_for_sealed_ones(place: LedgerPlace) -> None:
+def test_rows_of_another_key_are_foreign_and_break_nothing(place: LedgerPlace) -> None:
     fill(place, 2)
     elsewhere = LedgerPlace(place.root / "other user")
     with opened(place) as chain:
         chain.sealer = Sealer(Anchor(elsewhere.state, REPO_ID, place.ledger), ManualClock())
         chain.append(event(3))
     found = verified(place)
-    assert (found.first_bad_seq, found.problem) == (3, "its seal is not the key's")
+    assert found.first_bad_seq is None
+    assert any("seal of another key (3, 4)" in note for note in found.notes), found.notes
+    fill(place, 1)
+    assert verified(place).first_bad_seq is None
+
+
+def test_a_foreign_seal_in_place_of_ours_is_found(place: LedgerPlace) -> None:
+    fill(place, 3)
+    place.change("UPDATE events SET seal = ? WHERE seq = 2", f"{'a' * 16}:{'b' * 64}")
+    found = verified(place)
+    assert (found.first_bad_seq, found.problem) == (2, "its seal is not the key's")
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO, errno.ENOMEM])
@@ -222,7 +232,7 @@ def test_a_full_disk_for_the_seals_leaves_no_alarm(
     assert (found.first_bad_seq, found.anchor) == (None, AnchorState.SEALED)
 
 
-def test_a_ledger_that_begins_where_another_was_says_so(place: LedgerPlace) -> None:
+def test_a_ledger_that_was_removed_with_its_seal_is_missing_evidence(place: LedgerPlace) -> None:
     fill(place, 3)
     shutil.rmtree(place.ledger.parent)
     database, _ = open_ledger_database(place.ledger, ManualClock())
@@ -230,8 +240,27 @@ def test_a_ledger_that_begins_where_another_was_says_so(place: LedgerPlace) -> N
     chain.append(event(1))
     found = chain.verify()
     database.close()
-    assert (found.first_bad_seq, found.rows) == (None, 2)
-    assert found.notes[0].startswith("Row 1: Another ledger was sealed at this place before and is gone: repo_sample")
+    assert (found.first_bad_seq, found.rows, found.is_evidence_missing) == (1, 2, True)
+    assert "repo_sample with 3 rows" in found.problem
+
+
+@pytest.mark.parametrize(("home", "is_missing"), [("1 5", True), ("2 9", False)])
+def test_another_clone_at_the_same_place_misses_nothing(place: LedgerPlace, home: str, *, is_missing: bool) -> None:
+    anchor = Anchor(place.state, REPO_ID, place.ledger, "1 5")
+    for sealer in (anchor, Anchor(place.state, "repo_next", place.ledger, home)):
+        shutil.rmtree(place.ledger.parent, ignore_errors=True)
+        database, _ = open_ledger_database(place.ledger, ManualClock())
+        chain = EventChain(database, ManualClock(), Sealer(sealer, ManualClock()))
+        chain.append(event(1))
+        found = chain.verify()
+        database.close()
+    assert (found.is_evidence_missing, found.first_bad_seq is None) == (is_missing, not is_missing)
+
+
+def test_a_place_that_was_forgotten_misses_nothing(place: LedgerPlace) -> None:
+    fill(place, 2)
+    forget_place(place.state, place.ledger)
+    assert not was_sealed(place.state, place.ledger, "")
 
 
 _KILLED_AT = """

@@ -12,6 +12,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import CountingIds
 from codeplane.ledger.chain import EventChain, NewEvent, RowFilter, open_ledger_database
 from codeplane.ledger.owners import Ownership
+from codeplane.ledger.seals import Anchor, Sealer
 from codeplane.ledger.task_book import Reservation, Reserved, TaskBook, TaskFilter, TaskRequest
 from codeplane.ledger.tasks import (
     Budget,
@@ -39,7 +40,7 @@ def clock() -> ManualClock:
 @pytest.fixture
 def chain(tmp_path: Path, clock: ManualClock) -> Iterator[EventChain]:
     database, _ = open_ledger_database(tmp_path / "ledger.db", clock)
-    yield EventChain(database, clock)
+    yield EventChain(database, clock, Sealer(Anchor(tmp_path / "state", "repo_sample", tmp_path / "ledger.db"), clock))
     database.close()
 
 
@@ -83,7 +84,7 @@ def calls(book: TaskBook) -> _Calls:
 
 
 def _open(book: TaskBook, session: str | None = None, limits: TaskLimits = SMALL, owner: str | None = None) -> Task:
-    return book.open(TaskRequest("main", limits, SNAPSHOT, session, owner))
+    return book.open(TaskRequest("main", limits, SNAPSHOT, session, owner, {"caller": "person"}))
 
 
 # Section 12.2: the persisted state.
@@ -550,6 +551,7 @@ def test_lists_can_be_narrowed_by_state_and_session(book: TaskBook, calls: _Call
 def test_totals_tell_how_tasks_ended(book: TaskBook, calls: _Calls) -> None:
     for _ in range(4):
         calls.begin("s-1")
+    book.reset("main", "test")
     book.close(calls.begin("s-2")[1].task.task_id, TaskState.CLOSED_SUCCESS, "done")
     calls.begin("s-3")
     totals = book.totals()

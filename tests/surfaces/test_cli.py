@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -51,7 +52,7 @@ def test_root_help_lists_every_command(sandbox: Sandbox, tmp_path: Path) -> None
         (("doctor",), 0),
         (("init",), 0),
         (("clear",), 0),
-        (("clear", "--all", "--yes"), 0),
+        (("clear", "--all", "--yes"), 2),
         (("call", "describe"), 0),
         (("completion", "bash"), 0),
         (("version",), 0),
@@ -287,17 +288,62 @@ def test_clear_all_without_yes_lists_the_losses_and_removes_nothing(sandbox: San
     assert (sample_repo / ".codeplane" / "ledger.db").exists()
 
 
-def test_clear_all_with_yes_removes_everything(sandbox: Sandbox, sample_repo: Path) -> None:
+def test_clear_all_takes_a_person(sandbox: Sandbox, sample_repo: Path) -> None:
     run_cpl(sandbox, sample_repo, "init")
-    done = run_cpl(sandbox, sample_repo, "clear", "--all", "--yes")
+    refused = run_cpl(sandbox, sample_repo, "clear", "--all", "--yes")
+    assert (refused.returncode, "OPERATOR_TOKEN_REQUIRED" in refused.stderr) == (2, True)
+    assert (sample_repo / ".codeplane" / "ledger.db").exists()
 
+    done = run_cpl(sandbox, sample_repo, "clear", "--all", "--yes", env={"CODEPLANE_OPERATOR_TOKEN": sandbox.token})
     assert (done.returncode, (sample_repo / ".codeplane").exists()) == (0, False)
+    assert run_cpl(sandbox, sample_repo, "init").returncode == 0
+    assert run_cpl(sandbox, sample_repo, "ledger", "verify").returncode == 0
+
+
+def test_a_ledger_that_somebody_removed_is_missing_evidence(sandbox: Sandbox, sample_repo: Path) -> None:
+    run_cpl(sandbox, sample_repo, "call", "describe")
+    shutil.rmtree(sample_repo / ".codeplane")
+    for _ in range(2):
+        done = run_cpl(sandbox, sample_repo, "ledger", "verify")
+        assert (done.returncode, done.stdout.startswith("EVIDENCE MISSING")) == (1, True), done.stdout
+        run_cpl(sandbox, sample_repo, "call", "describe")
+
+
+LOOSER = ("tasks.max_mutations=501", "sessions.read_budget_bytes=0", "retention.days=1", "edits.allowed=src/**")
+
+
+@pytest.mark.parametrize("setting", LOOSER)
+def test_a_looser_setting_for_one_command_takes_a_person(sandbox: Sandbox, sample_repo: Path, setting: str) -> None:
+    key, _, value = setting.partition("=")
+    variable = {f"CODEPLANE__{key.replace('.', '__').upper()}": value}
+    run_cpl(sandbox, sample_repo, "init")
+    for refused in (
+        run_cpl(sandbox, sample_repo, "call", "describe", "--set", setting),
+        run_cpl(sandbox, sample_repo, "call", "describe", env=variable),
+    ):
+        assert (refused.returncode, key in refused.stderr) == (2, True), refused
+    token = {"CODEPLANE_OPERATOR_TOKEN": sandbox.token}
+    assert run_cpl(sandbox, sample_repo, "call", "describe", "--set", setting, env=token).returncode == 0
+
+
+def test_a_tighter_setting_for_one_command_takes_nobody(sandbox: Sandbox, sample_repo: Path) -> None:
+    tighter = ("--set", "tasks.max_mutations=1", "--set", "retention.days=30", "--set", "server.port=1")
+    assert run_cpl(sandbox, sample_repo, "call", "describe", *tighter).returncode == 0
+
+
+def test_only_a_person_resets_the_budget(sandbox: Sandbox, sample_repo: Path) -> None:
+    refused = run_cpl(sandbox, sample_repo, "task", "reset")
+    assert (refused.returncode, "OPERATOR_TOKEN_REQUIRED" in refused.stderr) == (2, True)
+    token = {"CODEPLANE_OPERATOR_TOKEN": sandbox.token}
+    done = run_cpl(sandbox, sample_repo, "task", "reset", "--json", env=token)
+    assert json.loads(done.stdout) == {"reset": True, "mutations_before": 0, "test_runs_before": 0}
 
 
 def test_clearing_twice_is_fine(sandbox: Sandbox, sample_repo: Path) -> None:
     run_cpl(sandbox, sample_repo, "clear", "--all", "--yes")
-
-    assert run_cpl(sandbox, sample_repo, "clear", "--all", "--yes").returncode == 0
+    token = {"CODEPLANE_OPERATOR_TOKEN": sandbox.token}
+    done = [run_cpl(sandbox, sample_repo, "clear", "--all", "--yes", env=token).returncode for _ in range(2)]
+    assert done == [0, 0]
 
 
 @pytest.mark.parametrize("arguments", [("clear",), ("clear", "--all", "--yes")], ids=" ".join)

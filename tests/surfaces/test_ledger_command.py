@@ -155,7 +155,9 @@ def test_verify_without_the_state_directory_says_what_is_still_proven(sandbox: S
 
 @pytest.mark.parametrize("arguments", [("clear",), ("clear", "--all", "--yes")], ids=" ".join)
 def test_clearing_is_not_taken_for_tampering(sandbox: Sandbox, recorded_repo: Path, arguments: tuple[str, ...]) -> None:
-    run_cpl(sandbox, recorded_repo, *arguments)
+    run_cpl(sandbox, recorded_repo, "clear", "--all", "--yes")
+    cleared = run_cpl(sandbox, recorded_repo, *arguments, env={"CODEPLANE_OPERATOR_TOKEN": sandbox.token})
+    assert cleared.returncode == 0, cleared.stderr
     run_cpl(sandbox, recorded_repo, "call", "describe")
     done = run_cpl(sandbox, recorded_repo, "ledger", "verify")
     assert (done.returncode, done.stdout.splitlines()[0].startswith("Sound: ")) == (0, True), done.stdout

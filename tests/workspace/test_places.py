@@ -10,7 +10,7 @@ from codeplane.workspace.places import Places, UserPlaces
 
 def _places(root: Path, runtime: Path) -> Places:
     user = UserPlaces(root / "config", root / "state", runtime)
-    return Places(root, root / ".codeplane", root / ".codeplane", user)
+    return Places(root, root / ".codeplane", root / ".codeplane", user, root / ".git")
 
 
 def test_the_socket_is_in_the_private_directory_when_its_path_is_short() -> None:

@@ -9,7 +9,9 @@ import pytest
 from codeplane.core.clock import ManualClock
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import RandomIds
+from codeplane.core.settings import load_settings
 from codeplane.ledger.chain import RowFilter
+from codeplane.workspace.config import HARMLESS, LOOSENING, Settings
 from codeplane.workspace.places import Places, UserPlaces, user_places
 from codeplane.workspace.workspace import Workspace, ensure_ignore_file, locate_places
 from support.doors import caller, open_test_workspace
@@ -148,7 +150,7 @@ def test_a_new_file_and_a_commit_change_the_fingerprint(workspace: Workspace) ->
 def test_a_socket_path_that_is_too_long_moves_to_the_runtime_directory(tmp_path: Path) -> None:
     root = tmp_path / ("d" * 100)
     user = UserPlaces(tmp_path / "config", tmp_path / "state", tmp_path / "run")
-    places = Places(root, root / ".codeplane", root / ".codeplane", user)
+    places = Places(root, root / ".codeplane", root / ".codeplane", user, root / ".git")
     assert places.socket.parent == tmp_path / "run"
     assert places.socket_link == root / ".codeplane" / "server.sock"
 
@@ -158,3 +160,9 @@ def test_the_runtime_directory_follows_the_environment(tmp_path: Path, monkeypat
     assert user_places().runtime == tmp_path / "codeplane"
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     assert user_places().runtime.name.startswith("codeplane-")
+
+
+def test_every_setting_is_known_to_loosen_or_not() -> None:
+    loaded = load_settings(Settings, ()).origins
+    assert set(loaded) == set(LOOSENING) | HARMLESS
+    assert not set(LOOSENING) & HARMLESS

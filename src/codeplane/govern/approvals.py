@@ -1,13 +1,13 @@
 """Held calls and what people said of them.
 
 Everything is a row of the chain: `approval_requested`, `approval_decided`, `approval_used`, `approval_revoked`. The
-table `approvals` only remembers what these rows add up to; it is written in the same transaction and can be made anew
-from them. An approval "once" is bound to the exact call: session, operation, arguments, rules in force and tool schema.
-It is used by one call and expires. Wider grants cover an operation for an intent, a session or a rule, expire too, and
-never cover protected paths.
+table `approvals` is an index that finds and lists holds. What a hold says, and whether it lets a call through, is
+derived from its sealed rows each time. An approval "once" is bound to the exact call: session, operation, arguments,
+rules in force and tool schema. It is used by one call
+and expires. Wider grants cover an operation for an intent, a session or a rule, expire too, and never cover protected
+paths.
 """
 
-import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -17,9 +17,12 @@ from codeplane.core.canonical_json import canonical_text
 from codeplane.core.clock import Clock, iso_from_ms
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import IdSource
+from codeplane.core.logs import fields, get_logger
 from codeplane.govern.governed_call import Approved
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, RowFilter
+from codeplane.ledger.evidence import Evidence
 
+_log = get_logger(__name__)
 PENDING, APPROVED, DENIED, USED, REVOKED, EXPIRED = "pending", "approved", "denied", "used", "revoked", "expired"
 ONCE: Final = "once"
 SCOPE_EXPANSION: Final = "scope_expansion"
@@ -153,7 +156,7 @@ class ApprovalBook:
 
         def change(connection: sqlite3.Connection, _key: object) -> NewEvent | None:
             now = self._clock.now_ms()
-            for one in _of_key(connection, wanted.key):
+            for one in self._of_key(connection, wanted.key):
                 if one.state_at(now) == PENDING:
                     made.append(one)
                     return None
@@ -172,23 +175,28 @@ class ApprovalBook:
         """Return what a person has said that bears on a call: an answer to it, else a grant that covers it."""
         now = self._clock.now_ms()
         with self._chain.database.read() as connection:
-            exact = [one for one in _of_key(connection, key) if one.state_at(now) in {PENDING, APPROVED, DENIED}]
-            grants = _select(connection, "state = ? AND json_extract(hold, '$.scope') <> 'once'", (APPROVED,))
-        for state in (DENIED, APPROVED):
-            for one in exact:
-                if one.state == state and one.scope == ONCE:
-                    return Approved(one.hold_id, state, is_exact=True, comment=one.comment)
-        for one in grants:
-            if one.state_at(now) == APPROVED and _covers(one, key, intent, rule):
-                return Approved(one.hold_id, APPROVED, is_exact=False, comment=one.comment, scope=one.scope)
+            evidence = Evidence(self._chain, connection)
+            exact = [one for one in self._of_key(connection, key) if one.state_at(now) in {PENDING, APPROVED, DENIED}]
+            for state in (DENIED, APPROVED):
+                for one in exact:
+                    if one.state == state and one.scope == ONCE and (state == DENIED or _is_unbroken(evidence, one)):
+                        return Approved(one.hold_id, state, is_exact=True, comment=one.comment)
+            found = [_derived(evidence, hold_id) for hold_id in _ids(connection, "state = ?", (APPROVED,))]
+            for grant in (one for one in found if one is not None and one.scope != ONCE):
+                is_covered = grant.state_at(now) == APPROVED and _covers(grant, key, intent, rule)
+                if is_covered and _is_unbroken(evidence, grant):
+                    return Approved(grant.hold_id, APPROVED, is_exact=False, comment=grant.comment, scope=grant.scope)
         return next((Approved(one.hold_id, PENDING, is_exact=True) for one in exact if one.state == PENDING), None)
 
     def use(self, hold_id: str, call_id: str) -> bool:
         """Use an approval up; false when it cannot be used any more."""
 
         def change(connection: sqlite3.Connection, _key: object) -> NewEvent | None:
-            hold = _one(connection, hold_id)
+            evidence = Evidence(self._chain, connection)
+            hold = _derived(evidence, hold_id)
             if hold is None or hold.state_at(self._clock.now_ms()) != APPROVED or hold.scope != ONCE:
+                return None
+            if not _is_unbroken(evidence, hold):
                 return None
             hold = replace(hold, state=USED, used_by=call_id)
             _put(connection, hold)
@@ -209,7 +217,7 @@ class ApprovalBook:
 
         def change(connection: sqlite3.Connection, _key: object) -> NewEvent | None:
             now = self._clock.now_ms()
-            hold = _one(connection, hold_id)
+            hold = _derived(Evidence(self._chain, connection), hold_id)
             if hold is None:
                 raise CodePlaneError("APPROVAL_NOT_FOUND", f"There is no held call {hold_id[:80]}.")
             state = hold.state_at(now)
@@ -242,7 +250,7 @@ class ApprovalBook:
         revoked: list[Hold] = []
 
         def change(connection: sqlite3.Connection, _key: object) -> NewEvent | None:
-            hold = _one(connection, hold_id)
+            hold = _derived(Evidence(self._chain, connection), hold_id)
             if hold is None or hold.state_at(self._clock.now_ms()) != APPROVED:
                 raise CodePlaneError("APPROVAL_NOT_FOUND", f"There is no approval {hold_id[:80]} to take back.")
             hold = replace(hold, state=REVOKED)
@@ -260,7 +268,7 @@ class ApprovalBook:
             CodePlaneError: APPROVAL_NOT_FOUND.
         """
         with self._chain.database.read() as connection:
-            found = _one(connection, hold_id)
+            found = _derived(Evidence(self._chain, connection), hold_id)
         if found is None:
             raise CodePlaneError("APPROVAL_NOT_FOUND", f"There is no held call {hold_id[:80]}.")
         return found
@@ -268,8 +276,12 @@ class ApprovalBook:
     def holds(self, state: str | None = None, limit: int = 200) -> list[Hold]:
         """Return holds, the newest first; of one state, or all."""
         now = self._clock.now_ms()
+        # The state in the table is the one before it expired.
+        stored = state if state in {PENDING, APPROVED, DENIED, USED, REVOKED} else None
+        condition, values = ("state = ?", (stored,)) if stored is not None else ("1 = 1", ())
         with self._chain.database.read() as connection:
-            found = _select(connection, "1 = 1", ())
+            evidence = Evidence(self._chain, connection)
+            found = [one for hold_id in _ids(connection, condition, values) if (one := _derived(evidence, hold_id))]
         found.sort(key=lambda one: (one.created_ms, one.hold_id), reverse=True)
         return [one for one in found if state is None or one.state_at(now) == state][:limit]
 
@@ -277,13 +289,29 @@ class ApprovalBook:
         """Return the wider grants in force."""
         return [one for one in self.holds(APPROVED) if one.scope != ONCE]
 
+    def contradictions(self) -> tuple[str, ...]:
+        """Return where the table says something else than the sealed rows."""
+        with self._chain.database.read() as connection:
+            evidence = Evidence(self._chain, connection)
+            listed = connection.execute("SELECT hold_id, state, call_key, hold FROM approvals").fetchall()
+            wrong = [record[0] for record in listed if not _agrees(_derived(evidence, str(record[0])), record)]
+        return tuple(f"table approvals: {hold_id} is not as its sealed rows say" for hold_id in wrong)
+
+    def _of_key(self, connection: sqlite3.Connection, key: CallKey) -> list[Hold]:
+        evidence = Evidence(self._chain, connection)
+        found = [_derived(evidence, hold_id) for hold_id in _ids(connection, "call_key = ?", (key.text(),))]
+        return [one for one in found if one is not None and one.key == key]
+
     def _rebuild(self) -> None:
-        rows = reversed(self._chain.rows(RowFilter(kinds=KINDS, limit=1_000_000)))
+        rows = reversed(self._chain.rows(RowFilter(kinds=("approval_requested",), limit=1_000_000)))
         with self._chain.database.write() as connection:
             connection.execute(_TABLE)
             connection.execute(_INDEX)
+            evidence = Evidence(self._chain, connection)
             for row in rows:
-                _fold(connection, row)
+                hold = _derived(evidence, str(row.call_id))
+                if hold is not None:
+                    _put(connection, hold)
 
 
 def keeps(row: LedgerRow) -> bool:
@@ -301,29 +329,59 @@ def _covers(hold: Hold, key: CallKey, intent: str | None, rule: str | None) -> b
     return hold.scope == "rule" and rule is not None and hold.rule == rule
 
 
-def _fold(connection: sqlite3.Connection, row: LedgerRow) -> None:
+def _derived(evidence: Evidence, hold_id: str) -> Hold | None:
+    """Return a hold as its sealed rows tell it; None without a sealed request.
+
+    Only a row that we sealed approves. A refusal, a revocation or a use counts whatever its seal: it grants nothing.
+    """
+    hold: Hold | None = None
+    for found in evidence.rows("call_id = ? ORDER BY seq", (hold_id,)):
+        row = found.row
+        try:
+            if row.kind == "approval_requested" and found.is_ours and hold is None:
+                hold = _from_body(row.body["hold"])
+            elif hold is not None and (found.is_ours or row.body.get("state") != APPROVED):
+                hold = _after(hold, row)
+        except (KeyError, TypeError, ValueError):
+            # Not one of our rows; it cannot say anything about the hold.
+            continue
+    return hold if hold is not None and hold.hold_id == hold_id else None
+
+
+def _after(hold: Hold, row: LedgerRow) -> Hold:
     body = row.body
-    if row.kind == "approval_requested":
-        _put(connection, _from_body(body["hold"]))
-        return
-    hold = _one(connection, str(body.get("hold_id")))
-    if hold is None:
-        return
     if row.kind == "approval_decided":
-        hold = replace(
+        return replace(
             hold, state=body["state"], scope=body["scope"], comment=body["comment"], decided_by=body["by"],
             decided_ms=body["decided_ms"], expires_ms=body["expires_ms"],
         )  # fmt: skip
-    elif row.kind == "approval_used":
-        hold = replace(hold, state=USED, used_by=body["used_by"])
-    else:
-        hold = replace(hold, state=REVOKED)
-    _put(connection, hold)
+    if row.kind == "approval_used":
+        return replace(hold, state=USED, used_by=body["used_by"])
+    return replace(hold, state=REVOKED) if row.kind == "approval_revoked" else hold
+
+
+def _is_unbroken(evidence: Evidence, hold: Hold) -> bool:
+    """Tell whether no row was removed or changed since a person approved: one may have used or revoked it."""
+    decided = "call_id = ? AND kind = 'approval_decided' ORDER BY seq DESC LIMIT 1"
+    try:
+        for found in evidence.rows(decided, (hold.hold_id,)):
+            evidence.check_since(found.row)
+            return found.is_ours
+    except CodePlaneError as error:
+        if error.code != "CHAIN_BROKEN":
+            raise
+        _log.error("an approval does not count", extra=fields(hold=hold.hold_id, reason=error.message))
+    return False
+
+
+def _agrees(hold: Hold | None, record: sqlite3.Row) -> bool:
+    return hold is not None and tuple(record) == _values(hold)
 
 
 def _event(kind: str, hold: Hold, body: dict[str, Any]) -> NewEvent:
     session = hold.key.session if kind in {"approval_requested", "approval_used"} else SYSTEM_SESSION
-    return NewEvent(kind, session, {"hold_id": hold.hold_id, **body}, None, hold.key.operation, None, hold.worktree)
+    body = {"hold_id": hold.hold_id, **body}
+    return NewEvent(kind, session, body, hold.hold_id, hold.key.operation, None, hold.worktree)
 
 
 def _as_body(hold: Hold) -> dict[str, Any]:
@@ -334,19 +392,14 @@ def _from_body(body: Mapping[str, Any]) -> Hold:
     return Hold(**{**body, "key": CallKey(**body["key"])})
 
 
+def _values(hold: Hold) -> tuple[str, str, str, str]:
+    return hold.hold_id, hold.state, hold.key.text(), canonical_text(_as_body(hold))
+
+
 def _put(connection: sqlite3.Connection, hold: Hold) -> None:
-    values = (hold.hold_id, hold.state, hold.key.text(), canonical_text(_as_body(hold)))
-    connection.execute("INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?)", values)
+    connection.execute("INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?)", _values(hold))
 
 
-def _one(connection: sqlite3.Connection, hold_id: str) -> Hold | None:
-    return next(iter(_select(connection, "hold_id = ?", (hold_id,))), None)
-
-
-def _of_key(connection: sqlite3.Connection, key: CallKey) -> list[Hold]:
-    return _select(connection, "call_key = ?", (key.text(),))
-
-
-def _select(connection: sqlite3.Connection, condition: str, values: tuple[str, ...]) -> list[Hold]:
-    query = f"SELECT hold FROM approvals WHERE {condition} ORDER BY rowid DESC"  # noqa: S608 - our own conditions
-    return [_from_body(json.loads(row[0])) for row in connection.execute(query, values)]
+def _ids(connection: sqlite3.Connection, condition: str, values: tuple[str, ...]) -> list[str]:
+    query = f"SELECT hold_id FROM approvals WHERE {condition} ORDER BY rowid DESC"  # noqa: S608 - our own conditions
+    return [str(row[0]) for row in connection.execute(query, values)]

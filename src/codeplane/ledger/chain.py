@@ -80,6 +80,10 @@ LEDGER_SCHEMA = Schema(
         {TASKS_VIEW}
         {OPERATIONS_VIEW}
         """,
+        """
+        CREATE INDEX events_of_budgets ON events (worktree, seq) WHERE kind IN ('begun', 'budget_reset');
+        CREATE INDEX events_of_acceptance ON events (seq) WHERE kind = 'governance_decided';
+        """,
     ),
 )
 
@@ -94,6 +98,8 @@ _PROBES = (
     "SELECT MAX(ts_ms) FROM events",
     "SELECT 1 FROM events WHERE task_id = ''",
     "SELECT 1 FROM events WHERE kind IN ('task_opened', 'task_closed')",
+    "SELECT MAX(seq) FROM events WHERE kind IN ('begun', 'budget_reset') AND worktree = ''",
+    "SELECT MAX(seq) FROM events WHERE kind = 'governance_decided'",
     "SELECT CAST(body AS BLOB) FROM checkpoint",
     "SELECT * FROM open_calls",
     "SELECT 1 FROM open_calls WHERE call_id = ''",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from codeplane.core.clock import Clock, iso_from_ms
 from codeplane.core.errors import CodePlaneError
+from codeplane.ledger.budget_account import RESET_KIND, is_persons
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, row_of_record
 from codeplane.ledger.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from codeplane.ledger.row_hash import GENESIS
@@ -15,6 +16,7 @@ from codeplane.ledger.tasks import RetentionSettings
 from codeplane.ledger.verification import first_problem
 
 RETIRED_KIND = "rows_retired"
+_BUDGET_KINDS = frozenset({"begun", RESET_KIND, "task_closed"})
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
@@ -32,8 +34,9 @@ def retire_rows(
 ) -> Retirement | None:
     """Retire one batch of rows that are older than the rule; None when there is none, or when no key can seal it.
 
-    Always kept: alarms, the beginnings of calls and tasks that are not over, and the row with the newest index epoch of
-    each working tree. `must_keep` names the others, such as approvals, and is asked again in every round.
+    Always kept: alarms, the beginnings of calls and tasks that are not over, and of each working tree the row with the
+    newest index epoch and the rows that its budget rests on. `must_keep` names the others, such as approvals, and is
+    asked again in every round.
 
     Raises:
         CodePlaneError: CHAIN_BROKEN when a row that would go does not hold; nothing is retired then.
@@ -134,8 +137,13 @@ def _kept(
     )
     kept = {int(record[0]) for record in connection.execute(query)}
     newest_epoch: dict[str, tuple[int, int]] = {}
+    # The newest account of each working tree, and what has changed it since.
+    query = "SELECT worktree, MAX(seq) FROM events WHERE kind IN ('begun', 'budget_reset') GROUP BY worktree"
+    accounts = {str(worktree): int(seq) for worktree, seq in connection.execute(query)}
     for row in rows:
         if row.kind == ALARM_KIND or must_keep(row):
+            kept.add(row.seq)
+        if row.seq >= accounts.get(row.worktree, 0) and (row.kind in _BUDGET_KINDS or is_persons(row)):
             kept.add(row.seq)
         epoch = row.body.get("index_epoch")
         if isinstance(epoch, int):

@@ -16,6 +16,9 @@ only then, cutting off exactly those rows would not be seen. A head is synchroni
 once a second and not with grouped rows of reads; the operating system writes the others out in its own time. So after a
 loss of power, and only then, the rows of the last moments before it could be cut unseen.
 
+Rows that another key sealed are foreign: another operating-system user appended them with a key of its own. They are
+accepted only after the newest sealed head, or when one of our rows (`foreign_rows`) names them. They grant nothing.
+
 What is not proven: anything against a program that can write the user state directory, because it can read the key.
 A head that was also anchored in a git note that others have fetched stands against that, too.
 """
@@ -46,10 +49,12 @@ HEAD_BYTES = 512
 HEAD_VERSION = 1
 ALARM_KIND = "seal_broken"
 ANCHORED_KIND = "ledger_anchored"
+FOREIGN_KIND = "foreign_rows"
 _LONGEST_PLACE = 8192
 _KEY_ID_LENGTH = 16
 _SYNCHRONISED_FOR_SECONDS = 1.0
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
+_SEAL = re.compile(r"[0-9a-f]{16}:[0-9a-f]{64}")
 
 
 class AnchorState(Enum):
@@ -160,7 +165,8 @@ def parse_head(data: bytes | str) -> SealedHead | None:
 class ChainEnd:
     """The end of the chain as the file has it.
 
-    `holds(seq, hash)` tells whether that row has that hash, or was retired; `count()` counts the rows in the file.
+    `holds(seq, hash)` tells whether that row has that hash, or was retired; `count()` counts the rows in the file;
+    `seals_after(seq)` returns number and seal of the rows that follow.
     """
 
     seq: int
@@ -168,6 +174,7 @@ class ChainEnd:
     seal: str | None
     holds: Callable[[int, str], bool]
     count: Callable[[], int]
+    seals_after: Callable[[int], list[tuple[int, str | None]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +200,10 @@ class AnchorFiles:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the anchor says about the end of the chain; `first_bad_seq` and `problem` for a broken one."""
+    """What the anchor says about the end of the chain; `first_bad_seq` and `problem` for a broken one.
+
+    `lost` tells of another ledger that was here and is gone.
+    """
 
     state: AnchorState
     key: SealKey | None = None
@@ -203,6 +213,7 @@ class Judgement:
     first_bad_seq: int = 0
     note: str = ""
     outlived: Path | None = None
+    lost: str = ""
 
 
 class Anchor:
@@ -216,6 +227,7 @@ class Anchor:
         directory: Path,
         repo_id: str,
         ledger: Path,
+        home: str = "",
         new_secret: Callable[[], bytes] = lambda: secrets.token_bytes(SECRET_BYTES),
     ) -> None:
         self.repo_id = _file_name(repo_id)
@@ -225,9 +237,19 @@ class Anchor:
         self._place = sha256_text(str(self._ledger))
         self._head_file = self._directory / f"head-{self._place[:16]}"
         self._key_file = self._directory / "key"
+        # Which clone the ledger belongs to: another clone at the same place has no history to miss.
+        self._home = home
+        self._home_file = self._directory / f"home-{self._place[:16]}"
         # Beside the ledger: tells a ledger that was taken away from a directory that was cleared.
         self._mark = self._ledger.with_name("ledger.sealed")
         self._new_secret = new_secret
+
+    def is_owned(self) -> bool:
+        """Tell whether this process runs as the operating-system user who owns the ledger; only that key counts."""
+        try:
+            return self._ledger.stat().st_uid == os.geteuid()
+        except OSError:
+            return False
 
     def record(self) -> bytes | None:
         """Return the bytes of the sealed head, None when there is none or it cannot be read."""
@@ -249,11 +271,16 @@ class Anchor:
             strangers = [
                 _placed(path)
                 for path in sorted(self._top.glob(f"*/{self._head_file.name}"))
-                if path.parent != self._directory
+                if path.parent != self._directory and self._is_home_of(path)
             ]
         except OSError as error:
             return AnchorFiles(None, False, None, error=error)
         return AnchorFiles(key, is_key_damaged, None, elsewhere, tuple(strangers))
+
+    def _is_home_of(self, head_file: Path) -> bool:
+        """Tell whether a head at this place is of a ledger of this clone; of an unknown one it counts as that."""
+        known = _read_start(head_file.with_name(self._home_file.name), HEAD_BYTES)
+        return known is None or known == self._home.encode()
 
     def judge(self, files: AnchorFiles, end: ChainEnd) -> Judgement:
         """Compare what was sealed with the end of the chain."""
@@ -282,8 +309,8 @@ class Anchor:
     def _judge_strangers(self, files: AnchorFiles, end: ChainEnd) -> Judgement | None:
         """Tell when another ledger was sealed at this place and this one was put there, or began there, instead.
 
-        A ledger that begins where nothing of the other is left is no alarm, because people clear directories; the row
-        with which it begins says so.
+        Where nothing of the other is left, evidence is missing: the row with which the next ledger begins says so. A
+        person who clears a ledger has it forgotten here, too.
         """
         known = [item.head for item in files.strangers if item.head is not None]
         if not known:
@@ -293,8 +320,8 @@ class Anchor:
         if end.seq == 0 and self._marked() != stranger.repo_id:
             if files.key is not None or files.is_key_damaged:
                 return None
-            note = f"Another ledger was sealed at this place before and is gone: {which}."
-            return Judgement(AnchorState.NEW, sealed_from=1, note=note)
+            lost = f"the ledger that was sealed at this place is gone, and its seal with it: {which}"
+            return Judgement(AnchorState.NEW, sealed_from=1, lost=lost)
         return _broken(1, f"the ledger that was sealed at this place, {which}, is not this one", files.key)
 
     def _judge_without_head(self, files: AnchorFiles, end: ChainEnd) -> Judgement:
@@ -335,9 +362,11 @@ class Anchor:
         """Write the first head of this place, synchronised to disk, and return it signed; raises OSError."""
         signed = replace(head, repo_id=self.repo_id, place=self._place).signed(key)
         _replace_file(self._head_file, signed.as_bytes() + os.fsencode(self._ledger))
-        # The head counts; without the mark a ledger that is taken away is told of, not an alarm.
+        # The head counts; without the mark a ledger that is taken away is missing evidence, not an alarm.
         with suppress(OSError):
             self._mark.write_text(f"{self.repo_id}\n", encoding="ascii")
+        if self._home:
+            _replace_file(self._home_file, self._home.encode())
         return signed
 
     def move_head(self, head: SealedHead, *, is_durable: bool) -> None:
@@ -356,6 +385,19 @@ class Anchor:
                 _SYNCHRONISE(descriptor)
         finally:
             os.close(descriptor)
+
+
+def was_sealed(directory: Path, ledger: Path, home: str) -> bool:
+    """Tell whether a ledger was ever sealed at a place; nothing is written."""
+    anchor = Anchor(directory, "none", ledger, home)
+    return bool(anchor.read().strangers)
+
+
+def forget_place(directory: Path, ledger: Path) -> None:
+    """Forget that a ledger was sealed at a place, as a person wants it who clears it; raises OSError."""
+    place = sha256_text(str(ledger.resolve()))[:16]
+    for path in [*directory.glob(f"*/head-{place}"), *directory.glob(f"*/home-{place}")]:
+        path.unlink(missing_ok=True)
 
 
 class Sealer:
@@ -411,7 +453,8 @@ class Sealer:
         rows = head.rows if head is not None and head.seq == end.seq else end.count()
         sealed_from = (head.sealed_from if head is not None else judgement.sealed_from) or end.seq + 1
         self._rows = row_sealer(key, self.anchor.repo_id)
-        self.is_taking_over = judgement.key is None or judgement.state is AnchorState.MISSING
+        is_lost = judgement.key is None or judgement.state is AnchorState.MISSING
+        self.is_taking_over = is_lost and self.anchor.is_owned()
         if head is not None:
             self._head = replace(head, seq=end.seq, hash=end.hash, rows=rows)
         else:
@@ -426,9 +469,17 @@ class Sealer:
             judgement.outlived.unlink(missing_ok=True)
         if judgement.state is AnchorState.MISSING:
             return ((ANCHORED_KIND, {"sealed_from": sealed_from, "note": _NO_ANCHOR}),)
-        if judgement.state is AnchorState.NEW and judgement.note:
-            return ((ANCHORED_KIND, {"sealed_from": sealed_from, "note": judgement.note}),)
-        return ()
+        if judgement.lost:
+            return (
+                (ANCHORED_KIND, {"sealed_from": sealed_from, "note": "Evidence is missing.", "lost": judgement.lost}),
+            )
+        return self._foreign_rows(head, end) if head is not None and head.seq < end.seq else ()
+
+    def _foreign_rows(self, head: SealedHead, end: ChainEnd) -> tuple[tuple[str, dict[str, Any]], ...]:
+        """Return the row that names what other keys appended: from then on any other foreign seal is tampering."""
+        prefix = self._rows.prefix if self._rows is not None else ""
+        foreign = [seq for seq, seal in end.seals_after(head.seq) if is_foreign_seal(seal, prefix)]
+        return ((FOREIGN_KIND, {"rows": foreign}),) if foreign else ()
 
     def seal(self, seq: int, row_hash: str) -> str | None:
         """Return the seal of a row, None when there is no key that could be used."""
@@ -474,6 +525,11 @@ _KEY_DAMAGED = "the key file is damaged"
 _PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN, errno.EIO})
 # macOS has no fdatasync; there fsync is all there is.
 _SYNCHRONISE: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
+
+
+def is_foreign_seal(seal: object, own_prefix: str) -> bool:
+    """Tell whether a row carries the seal of another key: it proves nothing here and grants nothing."""
+    return isinstance(seal, str) and _SEAL.fullmatch(seal) is not None and not seal.startswith(own_prefix)
 
 
 def _broken(first_bad_seq: int, problem: str, key: SealKey | None = None) -> Judgement:

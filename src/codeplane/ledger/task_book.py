@@ -2,14 +2,14 @@
 
 A task is opened by a person, or by itself when a session makes its first call that counts. Everything about it is a
 row of the chain: `task_opened`, `task_closed`, the `begun` rows that count and the final rows that carry fingerprints.
-The table `task_states` only remembers what these rows add up to, so that a call need not read them all; it is written
-in the same transaction as the rows and can be made anew from them.
+The table `task_states` is an index for listing and for grouping calls. How much a call may still use is derived from
+sealed rows each time; `budget_account.py` says how.
 """
 
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 
 from codeplane.core.canonical_json import canonical_text
@@ -17,7 +17,17 @@ from codeplane.core.clock import Clock, iso_from_ms
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import IdSource
 from codeplane.core.logs import fields, get_logger
-from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, row_of_record
+from codeplane.ledger.budget_account import (
+    ACCOUNT,
+    RESET_KIND,
+    Account,
+    PersonsTask,
+    account_of,
+    counted_task,
+    is_persons,
+)
+from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, RowFilter, row_of_record
+from codeplane.ledger.evidence import Evidence
 from codeplane.ledger.owners import Ownership
 from codeplane.ledger.tasks import (
     Budget,
@@ -87,11 +97,15 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """What became of a reservation; with `excess` the call may not go on and nothing was begun."""
+    """What became of a reservation; with `excess` the call may not go on and nothing was begun.
+
+    `counted` is the task with the limits and counters that decided: its own, or those of the working tree.
+    """
 
     task: Task
     is_new: bool
-    excess: Budget | None = None
+    excess: Budget | None
+    counted: Task
 
     @property
     def number(self) -> int:
@@ -151,30 +165,95 @@ class TaskBook:
         """Count a call and append its `begun` row, opening a task if there is none; or close the task that is used up.
 
         One transaction, so that calls at the limit, of whatever thread or process, never get more than the limit.
+
+        Raises:
+            CodePlaneError: CHAIN_BROKEN when the rows do not prove what was used.
         """
         begun = wanted.begun
         with self._transaction() as connection:
             now = self._clock.now_ms()
-            found = _standing(connection, begun.session, begun.worktree)
-            if found is not None and found.is_exhausted:
-                return Reserved(found, is_new=False, excess=Budget(found.limit_triggered))
-            events = [] if found is not None else [self._implicit(wanted)]
-            task_id = found.task_id if found is not None else str(events[0].task_id)
-            open_task = found or task_of_opening(events[0], 0, now)
-            excess = open_task.excess(wanted.budget, now)
+            account = account_of(Evidence(self._chain, connection), begun.worktree, now)
+            persons = account.standing(begun.session, begun.worktree)
+            found = _found(connection, begun, persons)
+            if found is not None and found.is_exhausted and found.is_explicit:
+                return Reserved(found, is_new=False, excess=Budget(found.limit_triggered), counted=found)
+            events = [] if found is not None and found.is_open else [self._implicit(wanted)]
+            open_task = task_of_opening(events[0], 0, now) if events or found is None else found
+            limits, used = (persons.limits, persons.used) if persons is not None else (wanted.limits, account.used)
+            counted = counted_task(open_task, limits, used, now)
+            if persons is None and account.limit_triggered is not None:
+                excess: Budget | None = Budget(account.limit_triggered)
+            else:
+                excess = _excess(open_task, counted, wanted.budget, now, is_persons=persons is not None)
+            if excess is not None and found is not None and found.is_exhausted:
+                return Reserved(found, is_new=False, excess=excess, counted=counted)
             if excess is not None:
                 events.append(closing(open_task, TaskState.CLOSED_FAILED, f"{excess.value} limit", excess))
             else:
-                body = {**begun.body, "budget": wanted.budget.value, "owner": wanted.owner}
-                events.append(replace(begun, body=body, task_id=task_id))
-            task = self._write(connection, events, found)
+                account = account.after_call(open_task.task_id, wanted.budget.value, now)
+                body = {"budget": wanted.budget.value, "owner": wanted.owner, ACCOUNT: account.as_document()}
+                events.append(replace(begun, body={**begun.body, **body}, task_id=open_task.task_id))
+                counted = _plus_one(counted, wanted.budget)
+            is_new = len(events) > 1
+            task = self._write(connection, events, None if is_new else open_task)
             if excess is None:
                 connection.execute(
                     "INSERT INTO open_calls (call_id, owner, begun_seq) SELECT ?, ?, MAX(seq) FROM events",
                     (begun.call_id, wanted.owner),
                 )
-        self._has_opened = self._has_opened or found is None
-        return Reserved(task, is_new=found is None, excess=excess)
+        self._has_opened = self._has_opened or is_new
+        return Reserved(task, is_new=is_new, excess=excess, counted=counted)
+
+    def reset(self, worktree: str, by: str) -> Account:
+        """Let the sum of a working tree start again, as a person wants it; return what had been used.
+
+        When the rows do not prove what was used, tasks of people are forgotten, too, and have to be opened again.
+        """
+        with self._transaction() as connection:
+            try:
+                before = account_of(Evidence(self._chain, connection), worktree, self._clock.now_ms())
+            except CodePlaneError as error:
+                if error.code != "CHAIN_BROKEN":
+                    raise
+                before = Account()
+            after = Account(tasks=tuple(one for one in before.tasks if one.limit_triggered is None))
+            body = {"by": by, "used": asdict(before.used), ACCOUNT: after.as_document()}
+            event = NewEvent(RESET_KIND, SYSTEM_SESSION, body, worktree=worktree)
+            self._chain._insert(connection, [self._chain._stamp(event)])  # noqa: SLF001 - as in `_transaction`.
+        return before
+
+    def account(self, worktree: str) -> Account:
+        """Return what a working tree has used.
+
+        Raises:
+            CodePlaneError: CHAIN_BROKEN when the rows do not prove it.
+        """
+        self._chain.flush()
+        with self._chain.database.read() as connection:
+            return account_of(Evidence(self._chain, connection), worktree, self._clock.now_ms())
+
+    def is_persons(self, task_id: str) -> bool:
+        """Tell whether a person opened a task: then only a person closes it."""
+        wanted = RowFilter(kinds=("task_opened",), task_id=task_id, limit=1)
+        return any(is_persons(row) for row in self._chain.rows(wanted))
+
+    def contradictions(self) -> tuple[str, ...]:
+        """Return where the table says something else than the rows."""
+        self._chain.flush()
+        told: dict[str, Task] = {}
+        with self._chain.database.read() as connection:
+            for record in connection.execute("SELECT * FROM events WHERE task_id IS NOT NULL ORDER BY seq"):
+                with suppress(ValueError, TypeError, KeyError):
+                    row = row_of_record(record)
+                    known = told.get(str(row.task_id))
+                    if known is not None or row.kind == "task_opened":
+                        told[str(row.task_id)] = task_after(known, row)
+            listed = {str(one[0]): tuple(one) for one in connection.execute("SELECT * FROM task_states")}
+            first = connection.execute("SELECT COALESCE(MIN(seq), 0) FROM events").fetchone()[0]
+        wrong = [name for name, task in told.items() if listed.get(name) != _columns(task)]
+        # The rows of a task may be retired before its state is.
+        wrong += [name for name, values in listed.items() if name not in told and values[3] >= first]
+        return tuple(f"table task_states: {name} is not as its rows say" for name in sorted(wrong))
 
     def _implicit(self, wanted: Reservation) -> NewEvent:
         begun = wanted.begun
@@ -398,6 +477,42 @@ def _standing(connection: sqlite3.Connection, session: str, worktree: str) -> Ta
     return _newest(connection, scopes, only_open=True)
 
 
+def _found(connection: sqlite3.Connection, begun: NewEvent, persons: PersonsTask | None) -> Task | None:
+    """Return the task of a call: a person's as the sealed rows tell it, else the newest of its session."""
+    if persons is None:
+        return _standing(connection, begun.session, begun.worktree)
+    task = _told(connection, persons.task_id)
+    if task is None:
+        raise CodePlaneError("CHAIN_BROKEN", f"The rows of the task {persons.task_id} are gone.")
+    state = TaskState.CLOSED_FAILED if persons.limit_triggered is not None else TaskState.OPEN
+    return replace(task, state=state, limits=persons.limits, is_explicit=True, limit_triggered=persons.limit_triggered)
+
+
+def _told(connection: sqlite3.Connection, task_id: str) -> Task | None:
+    task: Task | None = None
+    for record in connection.execute("SELECT * FROM events WHERE task_id = ? ORDER BY seq", (task_id,)):
+        row = row_of_record(record)
+        if task is not None or row.kind == "task_opened":
+            task = task_after(task, row)
+    return task
+
+
+def _excess(open_task: Task, counted: Task, budget: Budget, now_ms: int, *, is_persons: bool) -> Budget | None:
+    """Return the limit that one more call would break; a task that an agent opened may be tighter than the sum."""
+    excess = counted.excess(budget, now_ms)
+    if excess is None and open_task.is_explicit and not is_persons:
+        return open_task.excess(budget, now_ms)
+    return excess
+
+
+def _plus_one(counted: Task, budget: Budget) -> Task:
+    return replace(
+        counted,
+        mutation_count=counted.mutation_count + (budget is Budget.MUTATIONS),
+        test_run_count=counted.test_run_count + (budget is Budget.TEST_RUNS),
+    )
+
+
 def _newest(connection: sqlite3.Connection, scopes: tuple[str, ...], *, only_open: bool) -> Task | None:
     query = "SELECT task FROM task_states WHERE scope = ? ORDER BY opened_seq DESC LIMIT 1"
     if only_open:
@@ -430,12 +545,13 @@ def _load(connection: sqlite3.Connection, task_id: str) -> Task | None:
     return _decoded(record[0]) if record is not None else None
 
 
-def _store(connection: sqlite3.Connection, task: Task) -> None:
+def _columns(task: Task) -> tuple[str, str, str, int, str]:
     document = canonical_text({**asdict(task), "state": task.state.value, "owners": list(task.owners)})
-    connection.execute(
-        "INSERT OR REPLACE INTO task_states VALUES (?, ?, ?, ?, ?)",
-        (task.task_id, task.scope, task.state.value, task.opened_seq, document),
-    )
+    return task.task_id, task.scope, task.state.value, task.opened_seq, document
+
+
+def _store(connection: sqlite3.Connection, task: Task) -> None:
+    connection.execute("INSERT OR REPLACE INTO task_states VALUES (?, ?, ?, ?, ?)", _columns(task))
 
 
 def _count(connection: sqlite3.Connection, row: LedgerRow) -> None:

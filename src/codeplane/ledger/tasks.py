@@ -281,7 +281,7 @@ def closing(task: Task, state: TaskState, reason: str, limit: Budget | None = No
     """Return the row that closes a task; `limit` is the one that was about to be broken."""
     body: dict[str, Any] = {"state": state.value, "reason": reason}
     if limit is not None:
-        body["limit_triggered"] = limit.value
+        body |= {"limit_triggered": limit.value, "explicit": task.is_explicit}
     session = task.session or SYSTEM_SESSION
     return NewEvent("task_closed", session, body, task_id=task.task_id, worktree=task.worktree)
 

@@ -13,12 +13,14 @@ from codeplane.ledger.row_hash import GENESIS, HASHED_COLUMNS, row_hash
 from codeplane.ledger.seals import (
     ALARM_KIND,
     ANCHORED_KIND,
+    FOREIGN_KIND,
     Anchor,
     AnchorState,
     ChainEnd,
     Judgement,
     RowSealer,
     SealKey,
+    is_foreign_seal,
     row_sealer,
 )
 from codeplane.store.sqlite import Database
@@ -41,7 +43,9 @@ class Verification:
     """What verifying the chain found; `first_bad_seq` is None when every row holds.
 
     `first_bad_seq` may be the number after the last row: then rows that had been sealed are missing there.
-    `rows` counts the rows that hold; `notes` say in sentences what is and what is not proven.
+    `rows` counts the rows that hold; `notes` say in sentences what is and what is not proven. `is_evidence_missing`
+    says that nothing worse was found than a ledger that was removed. `contradictions` name tables that say something
+    else than the rows.
     """
 
     rows: int
@@ -53,6 +57,8 @@ class Verification:
     sealed_to: int | None = None
     retired: Checkpoint | None = None
     notes: tuple[str, ...] = ()
+    is_evidence_missing: bool = False
+    contradictions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +144,9 @@ class _Check:
         self._count = 0
         self._last_seq = 0
         self._head = GENESIS
+        self._is_evidence_missing = False
+        self._foreign: list[int] = []
+        self._named: set[int] = set()
 
     @property
     def _key(self) -> SealKey | None:
@@ -186,19 +195,31 @@ class _Check:
             seq, stored_hash = record[_SEQ], record[_N_HASHED]
             is_kept = seq <= retired_to
             problem = self._kept_problem(record, missing) if is_kept else self._link_problem(record)
-            problem = problem or _content_problem(record) or is_sealed(record)
+            problem = problem or content_problem(record) or is_sealed(record)
             if not problem and not is_kept:
                 problem = _session_problem(record, numbers, is_cut=retired_to > 0)
             if problem:
                 self._findings.append(_Finding(seq, problem))
                 return
-            if record[_KIND] in _TELLING and self._heeds_alarms:
+            if self._is_foreign(record):
+                self._foreign.append(seq)
+            elif record[_KIND] == FOREIGN_KIND:
+                self._named |= set(json.loads(record[_BODY])["rows"])
+            elif record[_KIND] in _TELLING and self._heeds_alarms:
                 self._heed(record)
             self._count += 1
             if not is_kept:
                 self._last_seq, self._head = seq, stored_hash
         if missing:
             self._findings.append(_Finding(min(missing), "it was kept when its neighbours were retired, and is gone"))
+
+    def _is_foreign(self, record: tuple[Any, ...]) -> bool:
+        key, seal = self._key, record[_N_HASHED + 1]
+        if key is None or self._judgement is None or not self._is_keyed():
+            return False
+        sealed_from = _sealed_from(self._judgement)
+        is_required = sealed_from is not None and record[_SEQ] >= sealed_from
+        return is_required and is_foreign_seal(seal, f"{key.key_id}:")
 
     def _kept_problem(self, record: tuple[Any, ...], missing: dict[int, str]) -> str:
         if missing.pop(record[_SEQ], None) != record[_N_HASHED]:
@@ -221,11 +242,17 @@ class _Check:
             body = json.loads(record[_BODY])
             if record[_KIND] == ANCHORED_KIND:
                 self._notes.append(f"Row {record[_SEQ]}: {body['note']}")
+                self._lose(str(body.get("lost", "")))
                 return
             first_bad, problem = int(body["first_bad_seq"]), str(body["problem"])
         except (ValueError, TypeError, KeyError, RecursionError):
             first_bad, problem = int(record[_SEQ]), "a writer noticed tampering"
         self._findings.append(_Finding(first_bad, f"{problem} (noticed when row {record[_SEQ]} was written)"))
+
+    def _lose(self, lost: str) -> None:
+        if lost:
+            self._is_evidence_missing = True
+            self._findings.append(_Finding(1, lost))
 
     def end(self, end: ChainEnd) -> None:
         judgement = self._judgement
@@ -243,6 +270,8 @@ class _Check:
             )
         if judgement.note:
             self._notes.append(judgement.note)
+        self._lose(judgement.lost)
+        self._judge_foreign(judgement)
         head = judgement.head
         if judgement.state is AnchorState.SEALED and judgement.sealed_from > 1 and end.seq:
             self._notes.append(
@@ -257,6 +286,19 @@ class _Check:
                 f"Rows {head.seq + 1} to {end.seq} carry seals but were not noted outside yet: cutting exactly them "
                 "off would not be seen before the next row is appended."
             )
+
+    def _judge_foreign(self, judgement: Judgement) -> None:
+        if not self._foreign:
+            return
+        sealed_to = judgement.head.seq if judgement.head is not None else 0
+        unknown = [seq for seq in self._foreign if seq <= sealed_to and seq not in self._named]
+        if unknown:
+            self._findings.append(_Finding(min(unknown), "its seal is not the key's"))
+        which = ", ".join(map(str, self._foreign[:5])) + (" …" if len(self._foreign) > 5 else "")
+        self._notes.append(
+            f"{len(self._foreign)} rows carry the seal of another key ({which}). Foreign rows prove nothing and grant "
+            "nothing."
+        )
 
     def witness(self, witness: Witness, end: ChainEnd) -> None:
         if witness.problem:
@@ -276,7 +318,8 @@ class _Check:
             found = replace(found, sealed_to=head.seq if head is not None else None)
         if self._findings:
             first = min(self._findings, key=lambda finding: finding.seq)
-            found = replace(found, first_bad_seq=first.seq, problem=first.problem)
+            is_missing = self._is_evidence_missing and len(self._findings) == 1
+            found = replace(found, first_bad_seq=first.seq, problem=first.problem, is_evidence_missing=is_missing)
         return found
 
 
@@ -295,6 +338,8 @@ def _sealed_by(sealer: RowSealer, sealed_from: int | None) -> Callable[[tuple[An
         if stored == seal(seq, stored_hash):
             return ""
         is_required = sealed_from is not None and seq >= sealed_from
+        if is_foreign_seal(stored, prefix):
+            return ""
         if is_required and stored is None:
             return "it was appended without the key"
         if is_required or (isinstance(stored, str) and stored.startswith(prefix)):
@@ -304,7 +349,8 @@ def _sealed_by(sealer: RowSealer, sealed_from: int | None) -> Callable[[tuple[An
     return problem
 
 
-def _content_problem(record: tuple[Any, ...]) -> str:
+def content_problem(record: tuple[Any, ...]) -> str:
+    """Tell whether a record's columns do not give its hash; empty when they do."""
     try:
         computed = row_hash(record[:_N_HASHED])
     except (TypeError, ValueError):
@@ -340,7 +386,11 @@ def chain_end(connection: sqlite3.Connection) -> ChainEnd:
     def count() -> int:
         return int(connection.execute("SELECT COUNT(*) FROM events").fetchone()[0])
 
-    return ChainEnd(seq, end_hash, seal, holds, count)
+    def seals_after(wanted: int) -> list[tuple[int, str | None]]:
+        query = "SELECT seq, CAST(seal AS BLOB) FROM events WHERE seq > ? ORDER BY seq"
+        return [(int(found[0]), _text(found[1]) or None) for found in connection.execute(query, (wanted,))]
+
+    return ChainEnd(seq, end_hash, seal, holds, count, seals_after)
 
 
 def _holds(connection: sqlite3.Connection, seq: int, wanted_hash: str) -> bool:

@@ -381,11 +381,11 @@ def _append_begun(door: Door, call: _Call) -> None:
     call.task = reserved.task
     if reserved.excess is not None:
         call.limit_triggered = reserved.excess.value
-        call.fail(exceeded(reserved.task, reserved.excess))
+        call.fail(exceeded(reserved.counted, reserved.excess))
         return
     call.is_begun = True
     call.mutation_number = reserved.number if call.budget is Budget.MUTATIONS else None
-    call.warnings.extend(nearly_used(reserved.task, call.budget, workspace.clock.now_ms()))
+    call.warnings.extend(nearly_used(reserved.counted, call.budget, workspace.clock.now_ms()))
 
 
 def _take_snapshot(door: Door, call: _Call) -> None:

@@ -1,10 +1,11 @@
 """The settings of one workspace: composed from the packages that use them, read once, in a fixed order."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
-from codeplane.core.logs import LoggingSettings
+from codeplane.core.logs import LoggingSettings, LogOutput
 from codeplane.core.setting_sources import EnvironmentSource, FileSource, OverrideSource
 from codeplane.core.settings import Loaded, load_settings, setting
 from codeplane.core.tracing import TelemetrySettings
@@ -80,6 +81,57 @@ class Settings:
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
     retention: RetentionSettings = setting(RetentionSettings(), doc="How long the ledger keeps its rows.")
     telemetry: TelemetrySettings = setting(TelemetrySettings(), doc="Traces for OpenTelemetry.")
+
+
+# What allows more, hides more or writes elsewhere: `--set` and the environment need a person for it. A settings file is
+# a person's already. `more` and `less` name the direction, `no limit` is 0, `other` is any change.
+LOOSENING: Final[Mapping[str, str]] = {
+    "edits.allowed": "other",
+    "edits.undo_bytes": "less",
+    "logging.outputs": "a file",
+    "retention.days": "less",
+    "retention.tasks": "less",
+    "sessions.idle_timeout_minutes": "more",
+    "sessions.read_budget_bytes": "more or no limit",
+    "tasks.max_duration_sec": "more",
+    "tasks.max_mutations": "more",
+    "tasks.max_test_runs": "more",
+    "telemetry.enabled": "more",
+}
+HARMLESS: Final = frozenset(
+    {
+        "logging.level", "logging.rotation.backups", "logging.rotation.max_bytes", "mcp.max_argument_bytes",
+        "mcp.profile", "reads.full_inline_bytes", "reads.full_resource_bytes", "reads.page_bytes", "reads.range_bytes",
+        "retention.batch", "server.port", "server.shutdown_grace_seconds", "server.worker_threads",
+    }
+)  # fmt: skip
+_LOOSER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "more": lambda before, after: after > before,
+    "less": lambda before, after: after < before,
+    "more or no limit": lambda before, after: before != 0 and (after == 0 or after > before),
+    "other": lambda before, after: after != before,
+    "a file": lambda before, after: bool(_log_files(after) - _log_files(before)),
+}
+
+
+def _log_files(outputs: Sequence[LogOutput]) -> set[str]:
+    return {one.destination for one in outputs} - {"stderr", "stdout"}
+
+
+def loosened_settings(
+    places: Places, overrides: Sequence[str], environ: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """Return the settings that the environment and `--set` make looser than the files do.
+
+    Raises:
+        CodePlaneError: CONFIG_INVALID.
+    """
+    variables = os.environ if environ is None else environ
+    if not overrides and not any(name.startswith("CODEPLANE__") for name in variables):
+        return ()
+    before = load_workspace_settings(places, (), {}).origins
+    after = load_workspace_settings(places, overrides, variables).origins
+    return tuple(key for key, how in LOOSENING.items() if _LOOSER[how](before[key].value, after[key].value))
 
 
 def load_workspace_settings(

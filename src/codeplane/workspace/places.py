@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +81,18 @@ class Places:
     private: Path
     shared: Path
     user: UserPlaces
+    git: Path
+
+    @property
+    def clone(self) -> str:
+        """Return what tells this clone from another one made later at the same place.
+
+        Git writes `description` when it makes a repository and never again.
+        """
+        parts = [self.git.stat().st_ino]
+        with suppress(OSError):
+            parts.append((self.git / "description").stat().st_mtime_ns)
+        return " ".join(map(str, parts))
 
     @property
     def config_file(self) -> Path:
@@ -145,4 +158,4 @@ def places_for(repository: Repository, user: UserPlaces) -> Places:
     else:
         # A bare repository's worktree, a submodule or a separate git directory: there is no main tree to hold it.
         shared = common / "codeplane"
-    return Places(repository.root, private, shared, user)
+    return Places(repository.root, private, shared, user, common)

@@ -115,7 +115,7 @@ class Workspace:
         # Commits never change: those that were read once need not be read again.
         self.known_commits: dict[str, tuple[int, Commit]] = {}
         self.repo_id = self.chain.set_meta_once("repo_id", ids.new("repo"))
-        self.chain.sealer = Sealer(Anchor(places.user.ledger_seals, self.repo_id, places.ledger), clock)
+        self.chain.sealer = Sealer(Anchor(places.user.ledger_seals, self.repo_id, places.ledger, places.clone), clock)
         self.gate = self._make_gate()
         self.policies: Decides = self.gate
         if damaged is not None:
@@ -203,6 +203,10 @@ class Workspace:
             "pending_approvals": len(self.gate.approvals.holds("pending")),
             "problem": rules.problem or None,
         }
+
+    def contradictions(self) -> tuple[str, ...]:
+        """Return where tables beside the chain say something else than its rows; they grant nothing by that."""
+        return (*self.gate.approvals.contradictions(), *self.tasks.contradictions())
 
     def undo_summary(self) -> dict[str, int]:
         """Return how many batches of changes can be undone and how much of the disk they take."""

@@ -62,13 +62,15 @@ def run_once(workspace: Workspace, operation: str, arguments: dict[str, Any], ca
     return answer
 
 
+def has_token(path: Path) -> bool:
+    """Tell whether the environment holds the operator token."""
+    given = os.environ.get(TOKEN_VARIABLE)
+    return given is not None and is_operator(f"Bearer {given}", operator_token(path))
+
+
 def cli_caller(workspace: Workspace, session_id: str | None = None) -> Caller:
     """Return who calls from a shell: an agent of unknown session, unless the operator token shows a person."""
-    given = os.environ.get(TOKEN_VARIABLE)
-    is_person = given is not None and is_operator(
-        f"Bearer {given}", operator_token(workspace.places.user.operator_token)
-    )
-    kind = CallerKind.PERSON if is_person else CallerKind.AGENT
+    kind = CallerKind.PERSON if has_token(workspace.places.user.operator_token) else CallerKind.AGENT
     if session_id is None or session_id.startswith("sess_"):
         return Caller(kind, "cli", f"cli:{os.getpid()}", "cpl", session_id)
     # A name of the caller's own: the session follows from it and from the user, so that the next command finds it.

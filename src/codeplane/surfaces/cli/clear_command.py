@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.ledger.seals import forget_place
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import json_option, print_json, repo_option
+from codeplane.surfaces.cli.person import require_person
 from codeplane.surfaces.server.facts import is_served
 from codeplane.workspace.places import Places
 from codeplane.workspace.workspace import locate_places
@@ -42,7 +44,8 @@ class _Loss:
 def command(everything: bool, yes: bool, as_json: bool, start: str) -> int:  # noqa: FBT001 - click passes flags by name.
     """Remove derived data: index, logs, leftovers of a server. Nothing is lost by that.
 
-    With --all everything in `.codeplane/` goes, after a list of what would be lost. Clearing twice is fine.
+    With --all everything in `.codeplane/` goes, after a list of what would be lost; that takes a person. Clearing twice
+    is fine.
     """
     places = locate_places(Path(start))
     if is_served(places):
@@ -54,6 +57,9 @@ def command(everything: bool, yes: bool, as_json: bool, start: str) -> int:  # n
     losses = _losses(places)
     if losses and not yes and not _confirmed(losses, as_json=as_json):
         return FINDINGS
+    require_person(places, "remove everything that CodePlane keeps here for good")
+    if places.shared == places.private:
+        forget_place(places.user.ledger_seals, places.ledger)
     removed = [str(loss.path) for loss in losses] if losses else []
     _remove(places.private)
     return _report(removed or [str(places.private)], as_json=as_json)

@@ -16,7 +16,7 @@ from codeplane.core.printable import counted, printable_name
 from codeplane.ledger.chain import FINAL_KINDS, LedgerRow, RowFilter
 from codeplane.ledger.export import EXPORT_RECIPE, export_lines
 from codeplane.ledger.git_anchor import anchor_head, note_writer, read_notes, witnesses_in
-from codeplane.ledger.seals import AnchorState
+from codeplane.ledger.seals import AnchorState, was_sealed
 from codeplane.ledger.verification import Verification, Witness
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.surfaces.cli.main import FINDINGS, OK
@@ -122,19 +122,20 @@ def show_command(row_or_call: str, as_json: bool, start: str, overrides: tuple[s
 def verify_command(git_notes: bool, as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # noqa: FBT001
     """Check every row, every seal and the end of the chain; exit code 1 when somebody tampered with it.
 
-    A missing anchor (the user state directory was lost) is not tampering: the exit code is 0, and it is said what is
-    still proven.
+    A table that contradicts the rows is named. A ledger that was removed together with its seal is missing evidence
+    (exit code 1). A missing anchor (the user state directory was lost) is not tampering: the exit code is 0, and it is
+    said what is still proven.
     """
     with _opened(start, overrides) as workspace:
         witnesses = _witnesses(workspace) if git_notes else ()
-        found = workspace.chain.verify(witnesses)
+        found = replace(workspace.chain.verify(witnesses), contradictions=workspace.contradictions())
     if git_notes:
         found = replace(found, notes=(*found.notes, f"{len(witnesses)} heads in git notes were compared."))
     if as_json:
         print_json(_verdict_document(found))
     else:
         sys.stdout.write(_verdict_text(found))
-    return OK if found.first_bad_seq is None else FINDINGS
+    return OK if _verdict(found) in {"sound", "anchor missing"} else FINDINGS
 
 
 @command.command("export", short_help="Write the whole ledger as JSON lines.")
@@ -179,7 +180,8 @@ def anchor_command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int
 def _opened(start: str, overrides: tuple[str, ...]) -> Iterator[Workspace]:
     """Open the workspace of a repository that has a ledger; looking must not set one up."""
     places = locate_places(Path(start))
-    if not places.ledger.exists() and not places.ledger.with_name("ledger.sealed").exists():
+    is_there = places.ledger.exists() or places.ledger.with_name("ledger.sealed").exists()
+    if not is_there and not was_sealed(places.user.ledger_seals, places.ledger, places.clone):
         raise CodePlaneError("NOT_FOUND", "This repository has no ledger yet.", hint="`cpl init` sets it up.")
     with open_workspace(WorkspaceRequest(places.root, overrides)) as workspace:
         yield workspace
@@ -243,8 +245,12 @@ def _defaults(operation: str) -> dict[str, Any]:
 
 
 def _verdict(found: Verification) -> str:
+    if found.is_evidence_missing:
+        return "evidence missing"
     if found.first_bad_seq is not None:
         return "tampered"
+    if found.contradictions:
+        return "contradicted"
     return "sound" if found.anchor in {AnchorState.SEALED, AnchorState.NEW} else "anchor missing"
 
 
@@ -260,6 +266,7 @@ def _verdict_document(found: Verification) -> dict[str, Any]:
         "sealed_from": found.sealed_from,
         "sealed_to": found.sealed_to,
         "retired_to": retired.retired_to if retired is not None else None,
+        "contradictions": list(found.contradictions),
         "notes": list(found.notes),
     }
 
@@ -270,9 +277,13 @@ def _verdict_text(found: Verification) -> str:
         first = (
             f"TAMPERED: row {found.first_bad_seq}: {found.problem}.\n{counted(found.rows, 'row')} before it verified.\n"
         )
+    elif verdict == "evidence missing":
+        first = f"EVIDENCE MISSING: {found.problem}.\n{counted(found.rows, 'row')} verified since.\n"
+    elif verdict == "contradicted":
+        first = f"CONTRADICTED: {counted(found.rows, 'row')} verified, but tables beside them say something else.\n"
     elif verdict == "sound":
         first = f"Sound: {counted(found.rows, 'row')} verified, head {found.head[:16]}.\n"
     else:
         rows = counted(found.rows, "row")
         first = f"{rows} verified, head {found.head[:16]}, but the seal outside the repository is missing.\n"
-    return first + "".join(f"{printable_name(note)}\n" for note in found.notes)
+    return first + "".join(f"{printable_name(note)}\n" for note in (*found.contradictions, *found.notes))

@@ -35,7 +35,7 @@ COMMANDS = {
     "risk": "Tell how dangerous a shell command is.",
     "search": "Find text, definitions or references.",
     "status": "Show the server, the repository and the settings.",
-    "task": "Open, close, list and show tasks.",
+    "task": "Open, close, reset, list and show tasks.",
     "uninstall": "Remove everything CodePlane keeps for this repository.",
     "undo": "Take back what an operation, a task or a session changed.",
     "up": "Start the server.",

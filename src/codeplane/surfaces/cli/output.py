@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import wraps
 from typing import Any
 
 import click
@@ -21,7 +22,21 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 repo_option = click.option(
     "--repo", "start", default=".", metavar="DIR", help="A directory in the working tree (default: this one)."
 )
-set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting once.")
+_set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting once.")
+
+
+def set_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--set` to a command that has `--repo`; a setting that allows more takes a person."""
+
+    @wraps(function)
+    def checked(*arguments: Any, **given: Any) -> Any:
+        # A circle otherwise: proving a person prints.
+        from codeplane.surfaces.cli.person import require_person_to_loosen  # noqa: PLC0415
+
+        require_person_to_loosen(given["start"], given["overrides"])
+        return function(*arguments, **given)
+
+    return _set_option(checked)
 
 
 def print_json(document: Any) -> None:

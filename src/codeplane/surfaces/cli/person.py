@@ -2,34 +2,52 @@
 
 import os
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.ledger.callers import CallerKind
-from codeplane.surfaces.cli.call_command import TOKEN_VARIABLE, cli_caller
+from codeplane.surfaces.cli.call_command import TOKEN_VARIABLE, has_token
 from codeplane.surfaces.server.operator_token import operator_token
-from codeplane.workspace.workspace import Workspace
+from codeplane.workspace.config import loosened_settings
+from codeplane.workspace.places import Places
+from codeplane.workspace.workspace import Workspace, locate_places
 
 _TERMINAL = Path("/dev/tty")
 
 
-def require_person(workspace: Workspace, action: str) -> str:
+def require_person(at: Workspace | Places, action: str) -> str:
     """Return how the caller has shown to be a person.
 
     Raises:
         CodePlaneError: OPERATOR_TOKEN_REQUIRED when nobody has.
     """
-    if cli_caller(workspace).kind is CallerKind.PERSON:
+    path = (at if isinstance(at, Places) else at.places).user.operator_token
+    if has_token(path):
         return f"operator token, user {os.getuid()}"
     if types_code(action):
         return f"terminal, user {os.getuid()}"
-    path = workspace.places.user.operator_token
     operator_token(path)
     raise CodePlaneError(
         "OPERATOR_TOKEN_REQUIRED",
         f"To {action} takes a person.",
         hint=f"Do it in a terminal, where a code is asked for, or set {TOKEN_VARIABLE} to what {path} holds.",
     )
+
+
+def require_person_to_loosen(start: str, overrides: Sequence[str]) -> None:
+    """Ask for a person when `--set` or the environment allows more than the settings files do.
+
+    Raises:
+        CodePlaneError: OPERATOR_TOKEN_REQUIRED.
+    """
+    try:
+        places = locate_places(Path(start))
+        keys = loosened_settings(places, overrides)
+    except CodePlaneError:
+        # The command itself says what is wrong with the place or the settings.
+        return
+    if keys:
+        require_person(places, f"loosen {', '.join(keys)}")
 
 
 def types_code(action: str) -> bool:

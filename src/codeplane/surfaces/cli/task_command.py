@@ -6,18 +6,18 @@ from typing import Any
 
 import click
 
-from codeplane.core.errors import CodePlaneError
 from codeplane.ledger.callers import CallerKind
 from codeplane.ledger.task_book import TaskFilter
 from codeplane.ledger.tasks import Task
-from codeplane.surfaces.cli.call_command import TOKEN_VARIABLE, cli_caller
+from codeplane.surfaces.cli.call_command import cli_caller
 from codeplane.surfaces.cli.main import OK
 from codeplane.surfaces.cli.output import json_option, print_facts, print_json, print_table, repo_option, set_option
+from codeplane.surfaces.cli.person import require_person
 from codeplane.surfaces.task_requests import LIMIT_NAMES, any_state, close_task, limits_given, open_task
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 
 
-@click.group("task", short_help="Open, close, list and show tasks.")
+@click.group("task", short_help="Open, close, reset, list and show tasks.")
 def command() -> None:
     """Group calls into tasks and bound what they may do.
 
@@ -38,27 +38,41 @@ def open_command(as_json: bool, start: str, overrides: tuple[str, ...], **given:
     """Open a task for one session or, without --session, for every session of this working tree.
 
     What a session does from here on counts in the newest open task that is meant for it. Limits above those of the
-    settings need the operator token in CODEPLANE_OPERATOR_TOKEN.
+    settings take a person. A task that a person opened has a budget of its own; one that an agent opened counts in the
+    24-hour budget of the working tree, too.
     """
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
         caller = cli_caller(workspace)
-        if caller.kind is not CallerKind.PERSON:
-            _refuse_more_than_configured(workspace, given)
         opened_by = {"surface": caller.surface, "caller": caller.kind.value}
+        if caller.kind is not CallerKind.PERSON and _wants_more_than_configured(workspace, given):
+            opened_by |= {"caller": "person", "by": require_person(workspace, "open a task with larger limits")}
         _print_task(workspace, open_task(workspace, given, opened_by), as_json=as_json)
     return OK
 
 
-def _refuse_more_than_configured(workspace: Workspace, given: Mapping[str, Any]) -> None:
-    """Refuse limits that only a person may set: a caller cannot give itself a larger budget."""
+def _wants_more_than_configured(workspace: Workspace, given: Mapping[str, Any]) -> bool:
+    """Tell whether limits are given that only a person may set: a caller cannot give itself a larger budget."""
     wanted, configured = limits_given(workspace, given), workspace.task_limits()
-    for name in LIMIT_NAMES:
-        if getattr(wanted, name) > getattr(configured, name):
-            raise CodePlaneError(
-                "OPERATOR_TOKEN_REQUIRED",
-                f"{name} may be at most {getattr(configured, name)}, as the settings say.",
-                hint=f"A person sets {TOKEN_VARIABLE}, or `tasks.{name}` in the settings.",
-            )
+    return any(getattr(wanted, name) > getattr(configured, name) for name in LIMIT_NAMES)
+
+
+@command.command("reset", short_help="Let the budget of this working tree start again.")
+@json_option
+@repo_option
+@set_option
+def reset_command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # noqa: FBT001
+    """Let the 24-hour budget of this working tree start again. Only a person can do this.
+
+    Calls outside of a person's task are summed over the working tree, whatever session makes them.
+    """
+    with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
+        by = require_person(workspace, "reset the budget of this working tree")
+        used = workspace.tasks.reset(workspace.repository.worktree_id, by).used
+    if as_json:
+        print_json({"reset": True, "mutations_before": used.mutations, "test_runs_before": used.test_runs})
+    else:
+        click.echo(f"The budget starts again; {used.mutations} mutations and {used.test_runs} test runs were used.")
+    return OK
 
 
 @command.command("close", short_help="Close a task.")
@@ -69,8 +83,10 @@ def _refuse_more_than_configured(workspace: Workspace, given: Mapping[str, Any])
 @repo_option
 @set_option
 def close_command(task_id: str, as_json: bool, start: str, overrides: tuple[str, ...], **given: Any) -> int:  # noqa: FBT001
-    """Close an open task; the next changing call of its sessions opens another."""
+    """Close an open task; the next changing call of its sessions opens another. A person's task takes a person."""
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
+        if workspace.tasks.is_persons(task_id):
+            require_person(workspace, f"close the task {task_id[:80]}")
         _print_task(workspace, close_task(workspace, task_id, given), as_json=as_json)
     return OK
 
