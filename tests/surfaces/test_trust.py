@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from surfaces.support_processes import DEADLINE_SECONDS, UpServer, run_cpl, send_http
+from surfaces.support_processes import DEADLINE_SECONDS, Sandbox, UpServer, run_cpl, send_http
 
 pytestmark = pytest.mark.slow
 
@@ -188,3 +188,9 @@ def test_websocket_request_with_a_foreign_host_is_refused(shared_server: UpServe
     }
 
     assert send_http(shared_server.port, "GET", "/mcp", upgrade).status == 403
+
+
+def test_an_agents_server_does_not_start_with_looser_settings(sandbox: Sandbox, sample_repo: Path) -> None:
+    done = run_cpl(sandbox, sample_repo, "mcp", "--set", "tasks.max_mutations=100000")
+    assert done.returncode != 0
+    assert "Only a person can loosen tasks.max_mutations" in done.stderr

@@ -17,10 +17,8 @@ from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.run import Door
 from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
-from codeplane.surfaces.server.operator_token import is_operator, operator_token
+from codeplane.surfaces.server.operator_token import has_token
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
-
-TOKEN_VARIABLE = "CODEPLANE_OPERATOR_TOKEN"  # noqa: S105 - the name of a variable.
 
 
 @click.command("call", short_help="Run any operation through the door.")
@@ -60,12 +58,6 @@ def run_once(workspace: Workspace, operation: str, arguments: dict[str, Any], ca
     state = TaskState.CLOSED_FAILED if answer.is_error else TaskState.CLOSED_SUCCESS
     workspace.tasks.close_own(workspace.ownership.owner, state, "its command ended")
     return answer
-
-
-def has_token(path: Path) -> bool:
-    """Tell whether the environment holds the operator token."""
-    given = os.environ.get(TOKEN_VARIABLE)
-    return given is not None and is_operator(f"Bearer {given}", operator_token(path))
 
 
 def cli_caller(workspace: Workspace, session_id: str | None = None) -> Caller:

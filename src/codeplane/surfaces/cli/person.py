@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.surfaces.cli.call_command import TOKEN_VARIABLE, has_token
-from codeplane.surfaces.server.operator_token import operator_token
+from codeplane.surfaces.server.operator_token import TOKEN_VARIABLE, has_token, operator_token
 from codeplane.workspace.config import loosened_settings
 from codeplane.workspace.places import Places
 from codeplane.workspace.workspace import Workspace, locate_places

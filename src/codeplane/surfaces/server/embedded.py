@@ -13,6 +13,8 @@ from codeplane.operations.run import Door
 from codeplane.surfaces.server.facts import try_server_lock
 from codeplane.surfaces.server.host import HostRequest, ServerHost, build_host, close_host
 from codeplane.surfaces.server.logging_setup import start_server_logging
+from codeplane.surfaces.server.operator_token import has_token
+from codeplane.workspace.config import loosened_settings
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 
 if TYPE_CHECKING:
@@ -74,6 +76,11 @@ def start_embedded(
         CodePlaneError: no server can run here.
     """
     workspace = open_workspace(WorkspaceRequest(Path(start), tuple(overrides)))
+    try:
+        _check_overrides(workspace, overrides)
+    except CodePlaneError:
+        workspace.close()
+        raise
     workspace.head_start = head_start
     lock = try_server_lock(workspace.places)
     if lock is None:
@@ -85,6 +92,19 @@ def start_embedded(
         lock.release()
         workspace.close()
         raise
+
+
+def _check_overrides(workspace: Workspace, overrides: Sequence[str]) -> None:
+    """Refuse settings that allow more than the files do: whoever starts this may be an agent.
+
+    Raises:
+        CodePlaneError: OPERATOR_TOKEN_REQUIRED.
+    """
+    places = workspace.places
+    keys = loosened_settings(places, overrides)
+    if keys and not has_token(places.user.operator_token):
+        message = f"Only a person can loosen {', '.join(keys)} for an agent's server."
+        raise CodePlaneError("OPERATOR_TOKEN_REQUIRED", message, hint="Write it into .codeplane/config.yaml.")
 
 
 def _start(workspace: Workspace, request: HostRequest) -> EmbeddedServer:

@@ -7,6 +7,14 @@ from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
 
+TOKEN_VARIABLE = "CODEPLANE_OPERATOR_TOKEN"  # noqa: S105 - the name of a variable.
+
+
+def has_token(path: Path) -> bool:
+    """Tell whether the environment holds the operator token."""
+    given = os.environ.get(TOKEN_VARIABLE)
+    return given is not None and is_operator(f"Bearer {given}", operator_token(path))
+
 
 def operator_token(path: Path) -> str:
     """Return the token, making one on first use; only the owner can read the file.
