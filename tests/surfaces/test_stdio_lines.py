@@ -198,7 +198,7 @@ def test_embedded_server_leaves_nothing_behind(sandbox: Sandbox, sample_repo: Pa
     _piped(sandbox, sample_repo, (*CPL, "mcp"), CONVERSATION)
 
     left = {path.name for path in (sample_repo / ".codeplane").iterdir()}
-    assert left & {"port", "server.json", "server.sock"} == set()
+    assert left & {"port", "url", "server.json", "server.sock"} == set()
 
 
 def test_stdout_carries_json_rpc_even_when_logging_is_verbose(sandbox: Sandbox, sample_repo: Path) -> None:

@@ -728,6 +728,15 @@ ERROR_TABLE: tuple[ErrorEntry, ...] = (
         "Server, sessions and stores",
     ),
     ErrorEntry(
+        3019,
+        "ACCESS_SECRET_REQUIRED",
+        False,
+        True,
+        "The caller is not the user who owns the server, and sent no valid access secret.",
+        "Use the URL in `.codeplane/url`, or send `Authorization: Bearer <secret>`.",
+        "Server, sessions and stores",
+    ),
+    ErrorEntry(
         4001,
         "INDEX_CORRUPT",
         False,

@@ -24,6 +24,7 @@ _DERIVED = (
     "logs",
     "work",
     "port",
+    "url",
     "server.json",
 )
 

@@ -94,7 +94,7 @@ def stop_server(places: Places, facts: ServerFacts, seconds: float) -> bool:
 
 def _is_answered(facts: ServerFacts) -> bool:
     try:
-        return bool(get_json(facts, "/health").get("pid") == facts.pid)
+        return bool(get_json(facts, "/status").get("pid") == facts.pid)
     except CodePlaneError:
         return False
 

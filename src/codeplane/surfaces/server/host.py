@@ -23,8 +23,9 @@ from codeplane.operations.profiles import profile_for
 from codeplane.operations.recovery import recover_interrupted
 from codeplane.operations.run import Door
 from codeplane.surfaces.mcp.binding import CallRunner, InFlight
+from codeplane.surfaces.server.access import Access
 from codeplane.surfaces.server.facts import ServerFacts, remove_facts, write_facts
-from codeplane.surfaces.server.operator_token import operator_token
+from codeplane.surfaces.server.operator_token import kept_secret, operator_token
 from codeplane.surfaces.server.unix_socket import bind_unix_socket, serve_unix_socket
 from codeplane.workspace.workspace import Workspace, prepare_private
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from codeplane.surfaces.server.http_side import HttpSide
 
 _log = get_logger(__name__)
+# What monitoring may ask without a secret; the answers tell nothing about the repository.
+_OPEN = frozenset({"/health", "/ready"})
 _HOUSEKEEPING_SECONDS = 0.25
 _KEEPALIVE_SECONDS = 15.0
 _EVENT_PAGE = 200
@@ -62,6 +65,7 @@ class ServerHost:
     mode: str
     facts: ServerFacts
     token: str
+    access: Access
     listener: socket.socket
     is_ready: bool = False
     is_recording: bool = True
@@ -239,7 +243,7 @@ class ServerHost:
     async def _repair(self) -> None:
         """Put back what somebody removed under a running server, so that clients find it again."""
         places = self.workspace.places
-        if not places.server_facts.exists() or not places.port_file.exists():
+        if not places.server_facts.exists() or not places.port_file.exists() or not places.url_file.exists():
             prepare_private(places)
             write_facts(places, self.facts)
         if not places.socket_link.is_symlink() and not places.socket_link.exists() and self._tasks is not None:
@@ -362,13 +366,16 @@ def build_host(request: HostRequest) -> ServerHost:
     _remove_marks_of_the_dead(workspace)
     profile_for(workspace.settings.mcp.profile, request.door.operations)
     token = operator_token(workspace.places.user.operator_token)
+    secret = kept_secret(workspace.places.user.access_secret, "access secret")
     listener = _listen(workspace.settings.server.port)
     port = int(listener.getsockname()[1])
-    facts = ServerFacts(os.getpid(), port, workspace.clock.now_ms(), VERSION, request.mode, workspace.repo_id)
+    now = workspace.clock.now_ms()
+    facts = ServerFacts(os.getpid(), port, now, VERSION, request.mode, workspace.repo_id, secret)
+    access = Access((secret, token), _OPEN | ({"/metrics"} if workspace.settings.metrics.open else frozenset()))
     started = {"mode": request.mode, "port": port, "head": head.commit, "recovered_calls": recovered}
     workspace.record("server_started", {**started, "interrupted_tasks": interrupted})
     _log.info("server started", extra=fields(port=port, mode=request.mode, head=(head.commit or "unborn")[:12]))
-    return ServerHost(workspace, request.door, request.lock, request.mode, facts, token, listener)
+    return ServerHost(workspace, request.door, request.lock, request.mode, facts, token, access, listener)
 
 
 def _remove_marks_of_the_dead(workspace: Workspace) -> None:

@@ -95,7 +95,7 @@ class _Rest:
         self._metrics_text = metrics_text
 
     async def health(self, _request: Request) -> Response:
-        return JSONResponse({"status": "ok", "version": VERSION, "pid": self._host.facts.pid})
+        return JSONResponse({"status": "ok", "version": VERSION})
 
     async def ready(self, _request: Request) -> Response:
         if self._host.is_ready and self._host.is_recording:
