@@ -42,6 +42,8 @@ def _server_pid(root: Path) -> int:
 def _start(stack: ExitStack, sandbox: Sandbox, root: Path, **options: Any) -> StdioPeer:
     peer = stack.enter_context(stdio_peer(sandbox, root, **options))
     peer.initialize()
+    # The bridge answers the handshake by itself while a server starts.
+    wait_until((root / ".codeplane" / "server.sock").exists, "a server listens")
     return peer
 
 

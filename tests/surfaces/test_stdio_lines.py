@@ -229,19 +229,20 @@ def test_outside_a_repository_a_last_line_without_newline_is_answered(sandbox: S
     assert len(done.stdout.splitlines()) == 4
 
 
-def test_invalid_configuration_is_told_on_initialize(sandbox: Sandbox, sample_repo: Path) -> None:
+def test_invalid_configuration_is_told_with_each_call(sandbox: Sandbox, sample_repo: Path) -> None:
     done = _piped(sandbox, sample_repo, (*CPL, "mcp", "--set", "server.prot=1"), CONVERSATION)
 
-    assert json.loads(done.stdout.splitlines()[0])["error"]["data"]["error"] == "CONFIG_INVALID"
+    results = [json.loads(line)["result"] for line in done.stdout.splitlines()]
+    assert [text_of(one).split(":")[0] for one in results if one.get("isError")] == ["CONFIG_INVALID"] * 2
 
 
-def test_server_that_cannot_bind_its_socket_is_told_on_initialize(sandbox: Sandbox, sample_repo: Path) -> None:
+def test_server_that_cannot_bind_its_socket_is_told_with_each_call(sandbox: Sandbox, sample_repo: Path) -> None:
     (sample_repo / ".codeplane").mkdir()
     (sample_repo / ".codeplane" / "server.sock").mkdir()
     done = _piped(sandbox, sample_repo, (*CPL, "mcp"), CONVERSATION)
 
-    first = json.loads(done.stdout.splitlines()[0])
-    assert (first["error"]["data"]["error"], "Traceback" in done.stderr) == ("SERVER_UNREACHABLE", False)
+    last = json.loads(done.stdout.splitlines()[-1])["result"]
+    assert (text_of(last).split(":")[0], "Traceback" in done.stderr) == ("SERVER_UNREACHABLE", False)
 
 
 @pytest.mark.parametrize("option", ["--colour", "extra", "--profile"])

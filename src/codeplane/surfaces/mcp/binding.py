@@ -7,7 +7,7 @@ import codeplane.surfaces.mcp.sdk_models  # noqa: F401 - it decides how the mode
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,24 +25,15 @@ from pydantic import ValidationError
 from codeplane.core.errors import ErrorReport
 from codeplane.core.version import VERSION
 from codeplane.ledger.callers import Caller, CallerKind
-from codeplane.ledger.effects import EffectClass
 from codeplane.operations.answer import RESOURCE_PREFIX, Answer
-from codeplane.operations.cards import Card
-from codeplane.operations.dispatch import CALL, dispatch, nearest_names
-from codeplane.operations.operation import AnyOperation
-from codeplane.operations.profiles import CORE, FULL, Profile
+from codeplane.operations.dispatch import dispatch, nearest_names
+from codeplane.operations.profiles import Profile
 from codeplane.operations.run import CallControls, Door
-from codeplane.operations.schema import output_schema
+from codeplane.operations.tool_list import CORE, FULL
+from codeplane.surfaces.mcp.first_answers import INSTRUCTIONS, SERVER_NAME, SERVER_TITLE
 
 META_KEY = "codeplane/meta"
 ERROR_KEY = "codeplane/error"
-INSTRUCTIONS = (
-    "CodePlane has an index of this repository: prefer `search` and `read_source` to grep and cat; answers are never "
-    "stale and say what is missing. "
-    "Change files with `write_source`: all edits of a call happen or none, the answer names affected tests, `undo` "
-    "takes a call back. "
-    "`describe` lists further operations (git and more), `call` runs them; paths are relative to the repository root."
-)
 # The same is told so often at most: a client needs no more, and telling it of every file took a third of reading them.
 _PROGRESS_SECONDS = 0.1
 
@@ -141,9 +132,9 @@ def build_server(
     """Return an SDK server that offers the profile's tools; `connection` names the caller's connection."""
     binding = _Binding(runner, profile, surface, connection)
     server: Server[Any] = Server(
-        "codeplane",
+        SERVER_NAME,
         version=VERSION,
-        title="CodePlane",
+        title=SERVER_TITLE,
         instructions=INSTRUCTIONS,
         get_tool_input_schema=lambda _name: None,
         on_list_tools=binding.list_tools,
@@ -189,8 +180,8 @@ class _Binding:
     ) -> types.ListToolsResult:
         # What a rule denies whatever the arguments is not offered; calling it all the same is refused by the door.
         hidden = await anyio.to_thread.run_sync(self._never_offered, self.profile.names)
-        tools = tools_of(self.profile, self.runner.door.operations)
-        return types.ListToolsResult(tools=[tool for tool in tools if tool.name not in hidden])
+        offered = [tool for tool in self.profile.tools if tool["name"] not in hidden]
+        return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in offered])
 
     def _never_offered(self, names: tuple[str, ...]) -> frozenset[str]:
         return self.runner.door.workspace.gate.rules().never_offered(names)
@@ -250,40 +241,6 @@ class _Binding:
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=uri, mime_type="text/plain", text=content or "")]
         )
-
-
-def tools_of(profile: Profile, operations: Mapping[str, AnyOperation]) -> list[types.Tool]:
-    """Return the profile's tools as the protocol has them."""
-    if profile.compact:
-        return [_tool(card, card.input_schema, {}) for card in profile.cards]
-    return [_full_tool(card, operations[card.name]) for card in profile.cards]
-
-
-def _full_tool(card: Card, operation: AnyOperation) -> types.Tool:
-    session = {"type": "string", "description": "Join or resume this session."}
-    schema = {**card.input_schema, "properties": {**card.input_schema["properties"], "session_id": session}}
-    return _tool(card, schema, {} if card.name == CALL else {"output_schema": output_schema(operation)})
-
-
-def _tool(card: Card, schema: Mapping[str, Any], further: Mapping[str, Any]) -> types.Tool:
-    return types.Tool(
-        name=card.name,
-        description=card.summary,
-        input_schema=dict(schema),
-        annotations=_annotations(card),
-        **further,
-    )
-
-
-def _annotations(card: Card) -> types.ToolAnnotations:
-    if card.name == CALL:
-        # It reaches every operation, the destructive ones included.
-        return types.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
-    return types.ToolAnnotations(
-        read_only_hint=card.effect is EffectClass.READ,
-        destructive_hint=card.effect.mutates,  # Every operation that changes something can also delete or overwrite.
-        open_world_hint=card.reaches_network,
-    )
 
 
 def compact_result(answer: Answer) -> types.CallToolResult:
