@@ -23,6 +23,7 @@ from surfaces.support_processes import (
     run_cpl,
     send_http,
     up,
+    wait_until,
 )
 
 pytestmark = pytest.mark.slow
@@ -113,6 +114,8 @@ def test_the_operator_token_opens_the_door_too(strange_server: UpServer) -> None
 
 @pytest.mark.parametrize("path", ["/health", "/ready"])
 def test_monitoring_needs_no_secret_and_learns_nothing(strange_server: UpServer, path: str) -> None:
+    wait_until(lambda: strange_server.get("/ready").status == 200, "the first index is built")
+
     reply = strange_server.get(path)
 
     assert (reply.status, set(reply.json) <= {"status", "version"}) == (200, True)

@@ -296,6 +296,8 @@ def test_a_signal_while_it_stops_does_not_keep_it_from_stopping(
     has_stopped = False
 
     class Server:
+        may_abandon = False
+
         def stop(self) -> None:
             nonlocal has_stopped
             os.kill(os.getpid(), number)

@@ -24,6 +24,7 @@ from surfaces.support_processes import (
     make_sandbox,
     send_http,
     up,
+    wait_until,
 )
 
 pytestmark = pytest.mark.slow
@@ -48,7 +49,7 @@ def test_health_says_ok(rest_server: UpServer) -> None:
 
 
 def test_ready_says_ready(rest_server: UpServer) -> None:
-    assert rest_server.get("/ready").json == {"status": "ready"}
+    wait_until(lambda: rest_server.get("/ready").json == {"status": "ready"}, "the first index is built")
 
 
 @pytest.mark.parametrize(

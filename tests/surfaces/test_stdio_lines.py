@@ -264,3 +264,25 @@ def test_repository_can_be_named_by_option(shared_server: UpServer, tmp_path: Pa
         made.initialize()
 
         assert str(shared_server.root) in text_of(made.call("describe"))
+
+
+@pytest.mark.parametrize(
+    ("line", "request_id"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "%s"}}', 7),
+        (b'{"method": "tools/call", "params": {"id": 1, "name": "%s"}, "jsonrpc": "2.0", "id": "seven"}', "seven"),
+        (b'{"params": {"name": "%s"}, "id": 7, "jsonrpc": "2.0", "method": "tools/call"}', 7),
+        (b'{"params": {"name": "%s", "id": 7}}', None),
+    ],
+    ids=["before", "after", "between", "none"],
+)
+def test_message_that_is_too_long_is_answered_and_the_session_goes_on(
+    sandbox: Sandbox, sample_repo: Path, line: bytes, request_id: object
+) -> None:
+    with stdio_peer(sandbox, sample_repo) as peer:
+        peer.initialize()
+        peer.send_raw(line % (b"x" * 21_000_000) + b"\n")
+        answer = peer.receive()
+        works = peer.call("describe")["isError"] is False
+
+    assert (answer["id"], answer["error"]["data"]["error"], works) == (request_id, "PAYLOAD_TOO_LARGE", True)

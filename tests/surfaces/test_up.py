@@ -167,7 +167,7 @@ def test_up_works_after_the_server_was_killed(sandbox: Sandbox, sample_repo: Pat
     assert (sample_repo / ".codeplane" / "port").exists()
 
     with up(sandbox, sample_repo) as server:
-        assert server.get("/ready").status == 200
+        wait_until(lambda: server.get("/ready").status == 200, "the server is ready")
 
 
 def test_status_after_a_kill_says_that_no_server_runs(sandbox: Sandbox, sample_repo: Path) -> None:

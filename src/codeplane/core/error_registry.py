@@ -737,6 +737,15 @@ ERROR_TABLE: tuple[ErrorEntry, ...] = (
         "Server, sessions and stores",
     ),
     ErrorEntry(
+        3020,
+        "INDEX_BUILDING",
+        True,
+        True,
+        "The first index of this repository is being built.",
+        "Wait; `cpl status` shows how far it is. Calls wait for it by themselves.",
+        "Server, sessions and stores",
+    ),
+    ErrorEntry(
         4001,
         "INDEX_CORRUPT",
         False,

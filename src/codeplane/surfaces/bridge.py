@@ -209,6 +209,9 @@ class _Bridge:
             self._starter.join(_RECONNECT_SECONDS)  # type: ignore[attr-defined]
         if self._embedded is not None:
             self._embedded.stop()  # type: ignore[attr-defined]
+            if self._embedded.may_abandon:  # type: ignore[attr-defined]
+                sys.stderr.flush()
+                os._exit(0)
 
     def _start_while_answering(self) -> bool:
         """Start a server in a thread, or wait for one, and answer what needs none; false when there can be none."""

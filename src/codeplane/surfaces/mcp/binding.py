@@ -28,8 +28,8 @@ from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.operations.answer import RESOURCE_PREFIX, Answer
 from codeplane.operations.dispatch import dispatch, nearest_names
 from codeplane.operations.profiles import Profile
-from codeplane.operations.run import CallControls, Door
-from codeplane.operations.tool_list import CORE, FULL
+from codeplane.operations.run import CallControls, Door, reject
+from codeplane.operations.tool_list import CALL, CORE, FULL
 from codeplane.surfaces.mcp.first_answers import INSTRUCTIONS, SERVER_NAME, SERVER_TITLE
 
 META_KEY = "codeplane/meta"
@@ -69,12 +69,30 @@ class CallRunner:
         controls = CallControls(_progress_from_thread(progress, cancelled), cancelled.is_set)
         work = partial(dispatch, self.door, name, arguments, caller, controls)
         with self.in_flight:
-            try:
-                return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.limiter)
-            except anyio.get_cancelled_exc_class():
-                # The thread goes on until it looks; what it has begun, it ends and records.
-                cancelled.set()
-                raise
+            with anyio.CancelScope() as scope:
+                self.in_flight.scopes.add(scope)
+                try:
+                    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.limiter)
+                except anyio.get_cancelled_exc_class():
+                    # The thread goes on until it looks; what it has begun, it ends and records.
+                    cancelled.set()
+                    raise
+                finally:
+                    self.in_flight.scopes.discard(scope)
+            return await anyio.to_thread.run_sync(self._cut_off, name, arguments, caller)
+
+    def _cut_off(self, name: str, arguments: dict[str, Any], caller: Caller) -> Answer | ErrorReport:
+        """Answer a call that the grace period of a stopping server has not been long enough for.
+
+        A change has a row already, which the next server completes with what really happened.
+        """
+        inner = arguments.get("operation") if name == CALL else name
+        operation = self.door.operations.get(inner if isinstance(inner, str) else name)
+        if operation is not None and operation.effect.mutates:
+            action = "Look at the files first to see whether the change happened."
+            return ErrorReport("SERVER_SHUTTING_DOWN", "The server stopped before the call ended.", action)
+        report = ErrorReport("SERVER_SHUTTING_DOWN", "The server stopped before the call ended.")
+        return reject(self.door.workspace, name, caller, report, ())
 
 
 class InFlight:
@@ -87,6 +105,12 @@ class InFlight:
         self.count = 0
         self._is_idle = asyncio.Event()
         self._is_idle.set()
+        self.scopes: set[anyio.CancelScope] = set()
+
+    def cut_off(self) -> None:
+        """End the wait for every call that is being worked on."""
+        for scope in tuple(self.scopes):
+            scope.cancel()
 
     async def wait_until_idle(self) -> None:
         """Return when no call is being worked on."""

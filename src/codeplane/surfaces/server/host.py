@@ -70,6 +70,8 @@ class ServerHost:
     is_ready: bool = False
     is_recording: bool = True
     is_stopping: bool = False
+    is_indexed: bool = False
+    index_progress: tuple[int, int] = (0, 0)
     last_error: dict[str, Any] | None = None
     in_flight: InFlight = field(default_factory=InFlight)
     exchanges: InFlight = field(default_factory=InFlight)
@@ -147,6 +149,7 @@ class ServerHost:
         try:
             with self.background:
                 await anyio.to_thread.run_sync(self._refresh_index, abandon_on_cancel=True)
+            self.is_indexed = True
         except CodePlaneError as error:
             if self.is_stopping:
                 return
@@ -161,6 +164,7 @@ class ServerHost:
             # An update that a call waits for is told here, too; that one goes on, so that the call has its answer.
             if self.is_stopping and threading.get_ident() == own_thread:
                 raise CodePlaneError("SERVER_SHUTTING_DOWN")
+            self.index_progress = (n_done, n_all)
             percent = 10 * int(10 * n_done / max(n_all, 1))
             if n_all >= _MANY_FILES and steps.get(percent) is False:
                 steps[percent] = True
@@ -213,6 +217,10 @@ class ServerHost:
             await self.background.wait_until_idle()
         if self.in_flight.count:
             _log.warning("calls were cut off at shutdown", extra=fields(calls=self.in_flight.count))
+            self.in_flight.cut_off()
+            with anyio.move_on_after(_LAST_SECONDS):
+                await self.in_flight.wait_until_idle()
+                await self.exchanges.wait_until_idle()
         # A few turns of the loop let the last answers reach the local clients.
         await anyio.sleep(0.05)
         if self.http is not None:
@@ -296,6 +304,18 @@ class ServerHost:
                 quiet = 0.0
                 yield None
 
+    def can_answer(self) -> bool:
+        """Tell whether the index can answer: it was brought up to date, or an earlier server has published one."""
+        return self.is_indexed or (self.workspace.has_index and self.workspace.index.store.epoch() > 0)
+
+    def _index_status(self) -> dict[str, Any]:
+        summary = self.workspace.index_summary()
+        is_first = summary["status"] != "ready" or bool(self.index_progress[1])
+        if self.background.count and is_first:
+            n_done, n_all = self.index_progress
+            return {**summary, "status": "building", "progress": {"done": n_done, "total": n_all}}
+        return summary
+
     def status(self) -> dict[str, Any]:
         """Return what `/status` and `cpl status` show."""
         workspace = self.workspace
@@ -313,7 +333,7 @@ class ServerHost:
             "mode": self.mode,
             "started": iso_from_ms(self.facts.started_ms),
             "ready": self.is_ready,
-            "index": workspace.index_summary(),
+            "index": self._index_status(),
             "last_reconcile": iso_from_ms(reconciled) if reconciled is not None else None,
             "last_error": self.last_error,
             "calls_in_flight": self.in_flight.count,
@@ -389,23 +409,29 @@ def _remove_marks_of_the_dead(workspace: Workspace) -> None:
                     continue
 
 
-def close_host(host: ServerHost) -> None:
-    """Write the last row, take the address back and give up the server role."""
+def close_host(host: ServerHost) -> bool:
+    """Write the last row, take the address back and give up the server role.
+
+    Return whether threads are left that only read or index: the process need not wait for them, because what they have
+    not committed is derived from the files. A change that is being put in place is waited for.
+    """
     with suppress(CodePlaneError):
         host.workspace.record("server_stopped", {"mode": host.mode})
     remove_facts(host.workspace.places)
     host.listener.close()
-    n_busy = host.busy_threads(_LAST_SECONDS)
+    n_busy, is_changing = host.busy_threads(_LAST_SECONDS), False
     if n_busy:
         # They own what they work on until they or the process end; taken from under them it would look damaged.
-        _log.warning("the process ends when what cannot be interrupted has ended", extra=fields(threads=n_busy))
+        _log.warning("threads are still at work at the end", extra=fields(threads=n_busy))
         with suppress(CodePlaneError):
             host.workspace.chain.flush()
             host.workspace.sessions.save()
+            is_changing = bool(host.workspace.chain.open_calls())
     else:
         host.workspace.close()
     host.lock.release()
     _log.info("server stopped")
+    return bool(n_busy) and not is_changing
 
 
 def _listen(port: int) -> socket.socket:
