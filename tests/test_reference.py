@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from codeplane.operations.cards import CARDS_FILE, cards_text
+from codeplane.operations.cards import cards_text
 from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.tool_list import CARDS_FILE
 from codeplane.surfaces.cli.reference import pages
 
 DIRECTORY = Path(__file__).resolve().parent.parent / "docs" / "reference"

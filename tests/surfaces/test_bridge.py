@@ -42,6 +42,8 @@ def _server_pid(root: Path) -> int:
 def _start(stack: ExitStack, sandbox: Sandbox, root: Path, **options: Any) -> StdioPeer:
     peer = stack.enter_context(stdio_peer(sandbox, root, **options))
     peer.initialize()
+    # The bridge answers the handshake by itself while a server starts.
+    wait_until((root / ".codeplane" / "server.sock").exists, "a server listens")
     return peer
 
 
@@ -294,6 +296,8 @@ def test_a_signal_while_it_stops_does_not_keep_it_from_stopping(
     has_stopped = False
 
     class Server:
+        may_abandon = False
+
         def stop(self) -> None:
             nonlocal has_stopped
             os.kill(os.getpid(), number)

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Message
 
+from codeplane.surfaces.server.access import OWNER_STATE, Access
 from codeplane.surfaces.server.guard import Guard
 from codeplane.surfaces.server.rest import broken
 
@@ -34,10 +35,10 @@ def _answer(caplog: pytest.LogCaptureFixture) -> tuple[Message, dict[str, Any]]:
     scope = {
         "type": "http", "method": "GET", "path": "/", "raw_path": b"/", "query_string": b"", "root_path": "",
         "scheme": "http", "http_version": "1.1", "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1),
-        "headers": [(b"host", b"127.0.0.1:80")],
+        "headers": [(b"host", b"127.0.0.1:80")], "state": {OWNER_STATE: True},
     }  # fmt: skip
     with caplog.at_level(logging.ERROR, logger="codeplane"):
-        asyncio.run(Guard(app, 80, "/repo")(scope, receive, send))
+        asyncio.run(Guard(app, 80, "/repo", Access(("s" * 40,), frozenset()))(scope, receive, send))
     return sent[0], json.loads(sent[1]["body"])
 
 

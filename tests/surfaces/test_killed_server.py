@@ -98,6 +98,8 @@ def _serving(editing: Editing, kind: str) -> Iterator[tuple["subprocess.Popen[An
     else:
         with stdio_peer(editing.sandbox, editing.root) as peer:
             peer.initialize()
+            # The handshake is answered before the server is up; this is answered by the server.
+            peer.request("resources/list")
             yield peer.process, peer
 
 

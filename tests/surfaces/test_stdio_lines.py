@@ -198,7 +198,7 @@ def test_embedded_server_leaves_nothing_behind(sandbox: Sandbox, sample_repo: Pa
     _piped(sandbox, sample_repo, (*CPL, "mcp"), CONVERSATION)
 
     left = {path.name for path in (sample_repo / ".codeplane").iterdir()}
-    assert left & {"port", "server.json", "server.sock"} == set()
+    assert left & {"port", "url", "server.json", "server.sock"} == set()
 
 
 def test_stdout_carries_json_rpc_even_when_logging_is_verbose(sandbox: Sandbox, sample_repo: Path) -> None:
@@ -229,19 +229,20 @@ def test_outside_a_repository_a_last_line_without_newline_is_answered(sandbox: S
     assert len(done.stdout.splitlines()) == 4
 
 
-def test_invalid_configuration_is_told_on_initialize(sandbox: Sandbox, sample_repo: Path) -> None:
+def test_invalid_configuration_is_told_with_each_call(sandbox: Sandbox, sample_repo: Path) -> None:
     done = _piped(sandbox, sample_repo, (*CPL, "mcp", "--set", "server.prot=1"), CONVERSATION)
 
-    assert json.loads(done.stdout.splitlines()[0])["error"]["data"]["error"] == "CONFIG_INVALID"
+    results = [json.loads(line)["result"] for line in done.stdout.splitlines()]
+    assert [text_of(one).split(":")[0] for one in results if one.get("isError")] == ["CONFIG_INVALID"] * 2
 
 
-def test_server_that_cannot_bind_its_socket_is_told_on_initialize(sandbox: Sandbox, sample_repo: Path) -> None:
+def test_server_that_cannot_bind_its_socket_is_told_with_each_call(sandbox: Sandbox, sample_repo: Path) -> None:
     (sample_repo / ".codeplane").mkdir()
     (sample_repo / ".codeplane" / "server.sock").mkdir()
     done = _piped(sandbox, sample_repo, (*CPL, "mcp"), CONVERSATION)
 
-    first = json.loads(done.stdout.splitlines()[0])
-    assert (first["error"]["data"]["error"], "Traceback" in done.stderr) == ("SERVER_UNREACHABLE", False)
+    last = json.loads(done.stdout.splitlines()[-1])["result"]
+    assert (text_of(last).split(":")[0], "Traceback" in done.stderr) == ("SERVER_UNREACHABLE", False)
 
 
 @pytest.mark.parametrize("option", ["--colour", "extra", "--profile"])
@@ -263,3 +264,25 @@ def test_repository_can_be_named_by_option(shared_server: UpServer, tmp_path: Pa
         made.initialize()
 
         assert str(shared_server.root) in text_of(made.call("describe"))
+
+
+@pytest.mark.parametrize(
+    ("line", "request_id"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "%s"}}', 7),
+        (b'{"method": "tools/call", "params": {"id": 1, "name": "%s"}, "jsonrpc": "2.0", "id": "seven"}', "seven"),
+        (b'{"params": {"name": "%s"}, "id": 7, "jsonrpc": "2.0", "method": "tools/call"}', 7),
+        (b'{"params": {"name": "%s", "id": 7}}', None),
+    ],
+    ids=["before", "after", "between", "none"],
+)
+def test_message_that_is_too_long_is_answered_and_the_session_goes_on(
+    sandbox: Sandbox, sample_repo: Path, line: bytes, request_id: object
+) -> None:
+    with stdio_peer(sandbox, sample_repo) as peer:
+        peer.initialize()
+        peer.send_raw(line % (b"x" * 21_000_000) + b"\n")
+        answer = peer.receive()
+        works = peer.call("describe")["isError"] is False
+
+    assert (answer["id"], answer["error"]["data"]["error"], works) == (request_id, "PAYLOAD_TOO_LARGE", True)

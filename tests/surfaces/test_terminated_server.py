@@ -287,7 +287,7 @@ def test_a_batch_that_outlives_the_grace_period_is_not_mixed_and_its_row_tells_t
         wait_until(lambda: "server stopped" in server.stderr, "the server has given up its role")
         with up(sandbox, edited) as second:
             # It runs, and leaves alone what still belongs to the other one.
-            assert second.get("/ready").status == 200
+            wait_until(lambda: second.get("/ready").status == 200, "the server is ready")
             assert versions_in_the_middle(edited) == [0, 1]
             (tmp_path / "release").touch()
             assert server.process.wait(DEADLINE_SECONDS) == 0

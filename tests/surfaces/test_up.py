@@ -30,11 +30,12 @@ from surfaces.support_processes import (
 
 pytestmark = pytest.mark.slow
 
-SERVER_FILES = ("port", "server.json", "server.sock")
+SERVER_FILES = ("port", "url", "server.json", "server.sock")
 
 
 def test_up_prints_the_address_it_serves(shared_server: UpServer) -> None:
-    assert f"{shared_server.url}/mcp" in shared_server.banner
+    url = (shared_server.private / "url").read_text(encoding="utf-8").strip()
+    assert (url.startswith(f"{shared_server.url}/s/"), f"  {url} " in shared_server.banner) == (True, True)
 
 
 def test_up_writes_its_port_to_the_port_file(shared_server: UpServer) -> None:
@@ -43,7 +44,7 @@ def test_up_writes_its_port_to_the_port_file(shared_server: UpServer) -> None:
 
 def test_up_with_json_prints_one_document(sandbox: Sandbox, sample_repo: Path) -> None:
     with up(sandbox, sample_repo, "--json") as server:
-        assert json.loads(server.banner)["mcp"] == f"{server.url}/mcp"
+        assert json.loads(server.banner)["mcp"] == (server.private / "url").read_text(encoding="utf-8").strip()
 
 
 def test_up_sets_an_unprepared_repository_up(shared_server: UpServer) -> None:
@@ -166,7 +167,7 @@ def test_up_works_after_the_server_was_killed(sandbox: Sandbox, sample_repo: Pat
     assert (sample_repo / ".codeplane" / "port").exists()
 
     with up(sandbox, sample_repo) as server:
-        assert server.get("/ready").status == 200
+        wait_until(lambda: server.get("/ready").status == 200, "the server is ready")
 
 
 def test_status_after_a_kill_says_that_no_server_runs(sandbox: Sandbox, sample_repo: Path) -> None:
@@ -307,6 +308,7 @@ def used_repo(sandbox: Sandbox, sample_repo: Path) -> Path:
         "server.json",
         "server.lock",
         "server.sock",
+        "url",
     ],
 )
 def test_up_works_after_a_private_file_was_deleted(sandbox: Sandbox, used_repo: Path, name: str) -> None:

@@ -108,7 +108,7 @@ def _describe_repo(context: CallContext) -> DescribeResult:
         head_commit=head.commit,
         index_status=_index_status(workspace),
         tool_count=len(context.operations),
-        operations=[OperationLine(name=card.name, summary=card.summary) for card in cards_of(context.operations)],
+        operations=[OperationLine(name=card["name"], summary=card["summary"]) for card in cards_of(context.operations)],
     )
 
 

@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.operations.cards import Card, cards_of
+from codeplane.operations.cards import cards_of
 from codeplane.operations.operation import AnyOperation
-
-CORE = "core"
-FULL = "full"
-_SELECT = "select_active_intent"
+from codeplane.operations.tool_list import CORE, FULL, tool_documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +15,13 @@ class Profile:
     """A named set of tools; `compact` answers are short text, others carry the envelope with schemas."""
 
     name: str
-    cards: tuple[Card, ...]
+    tools: tuple[Mapping[str, Any], ...]
     compact: bool
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the tools."""
-        return tuple(card.name for card in self.cards)
+        return tuple(tool["name"] for tool in self.tools)
 
 
 def profile_for(name: str, operations: Mapping[str, AnyOperation]) -> Profile:
@@ -33,22 +31,14 @@ def profile_for(name: str, operations: Mapping[str, AnyOperation]) -> Profile:
         CodePlaneError: UNKNOWN_PROFILE.
     """
     wanted = name.strip() or CORE
-    cards = {card.name: card for card in cards_of(operations)}
-    if wanted == FULL:
-        return Profile(FULL, tuple(cards.values()), compact=False)
-    if wanted == CORE:
-        return Profile(CORE, tuple(card for card in cards.values() if CORE in card.profiles), compact=True)
-    names = [part.strip() for part in wanted.split(",") if part.strip()]
-    unknown = [part for part in names if part not in cards]
-    if unknown or not names:
+    cards = cards_of(operations)
+    tools = tool_documents(wanted, cards)
+    if tools is None:
+        names = sorted(card["name"] for card in cards)
+        unknown = next((part.strip() for part in wanted.split(",") if part.strip() not in {*names, ""}), None)
         raise CodePlaneError(
             "UNKNOWN_PROFILE",
-            f"`{wanted[:80]}` is no profile" + (f": there is no operation `{unknown[0][:80]}`." if unknown else "."),
-            details={"profiles": [CORE, FULL], "operations": sorted(cards)},
+            f"`{wanted[:80]}` is not a profile" + (f": there is no operation `{unknown[:80]}`." if unknown else "."),
+            details={"profiles": [CORE, FULL], "operations": names},
         )
-    chosen = [cards[part] for part in names]
-    select = cards.get(_SELECT)
-    if select is not None and select not in chosen and any(card.effect.mutates for card in chosen):
-        # Where intents are in force nothing could be changed without it.
-        chosen.append(select)
-    return Profile(wanted, tuple(chosen), compact=True)
+    return Profile(wanted, tuple(tools), compact=wanted != FULL)

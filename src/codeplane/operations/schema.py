@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from codeplane.operations.operation import AnyOperation
+from codeplane.operations.tool_list import envelope_schema
 
 _DROPPED = frozenset({"title", "additionalProperties"})
 _NULL = {"type": "null"}
@@ -19,29 +20,12 @@ def input_schema(operation: AnyOperation) -> dict[str, Any]:
 
 def output_schema(operation: AnyOperation) -> dict[str, Any]:
     """Return the schema of the envelope around an operation's result."""
-    return {
-        "type": "object",
-        "properties": {"result": _short_schema(operation.result_type), "meta": _META, "_session": _META},
-        "required": ["result", "meta"],
-    }
+    return envelope_schema(result_schema(operation))
 
 
-_META: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "session_id": {"type": ["string", "null"]},
-        "request_id": {"type": "string"},
-        "timestamp_ms": {"type": "integer"},
-        "task_id": {"type": ["string", "null"]},
-        "task_state": {"type": ["string", "null"]},
-        "index_epoch": {"type": ["integer", "null"]},
-        "complete": {"type": "boolean"},
-        "incomplete": {"type": "array", "items": {"type": "string"}},
-        "warnings": {"type": "array", "items": {"type": "string"}},
-        "understood": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["request_id", "timestamp_ms"],
-}
+def result_schema(operation: AnyOperation) -> dict[str, Any]:
+    """Return the schema of an operation's result."""
+    return _short_schema(operation.result_type)
 
 
 def _short_schema(model: type[BaseModel]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """`cpl mcp`: stdio for one MCP client, bridged to the server of the working tree.
 
 Started for every agent session, so the way to a running server imports nothing but built-in modules and forwards bytes.
-Without a server this process becomes one; when the server it talks to goes away, it finds the next one or takes over,
-shows it the client's handshake again and answers what was lost, so that the client notices nothing else.
+Without a server this process becomes one, and meanwhile answers the handshake and the tool list itself. When the server
+it talks to goes away, it finds the next one or takes over, shows it the client's handshake again and answers what was
+lost, so that the client notices nothing else.
 
 This file also runs by itself (`python -I -S bridge.py`), which is the quickest form.
 """
@@ -172,30 +173,109 @@ class _Bridge:
         self._history_size = 0
         self._settled: set[object] = set()
         self._swallow: set[object] = set()
+        self._starter: object = None
+        self._is_closing = False
+        self._first: object = None
+        self._is_greeted = False
+        self._held: list[bytes] = []
 
     def run(self) -> int:
-        self._server = _connect(self._root) or self._start_or_wait()
-        if self._server is None:
+        self._server = _connect(self._root)
+        if self._server is not None:
+            self._greet()
+        elif not self._start_while_answering():
             return self._answer_with_failure()
-        self._greet()
-        while True:
+        while self._server is not None:
             ready, _, _ = select.select([0, self._server.fileno()], [], [])
             if self._server.fileno() in ready and not self._from_server():
                 self._recover()
             elif 0 in ready and not self._from_client():
                 return self._drain()
+        return 0
 
     def close(self) -> None:
+        self._is_closing = True
         if self._server is not None:
             self._server.close()
-        if self._embedded is not None:
-            import signal  # noqa: PLC0415 - a bridge to a running server does not need it.
+        if self._embedded is None and self._starter is None:
+            return
+        import signal  # noqa: PLC0415 - a bridge to a running server does not need it.
 
-            # Clients close standard input and send SIGTERM two seconds later, while this may still be stopping, which
-            # takes a bounded time.
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, signal.SIG_IGN)
+        # Clients close standard input and send SIGTERM two seconds later, while this may still be stopping, which takes
+        # a bounded time.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        if self._starter is not None:
+            self._starter.join(_RECONNECT_SECONDS)  # type: ignore[attr-defined]
+        if self._embedded is not None:
             self._embedded.stop()  # type: ignore[attr-defined]
+            if self._embedded.may_abandon:  # type: ignore[attr-defined]
+                sys.stderr.flush()
+                os._exit(0)
+
+    def _start_while_answering(self) -> bool:
+        """Start a server in a thread, or wait for one, and answer what needs none; false when there can be none."""
+        import threading  # noqa: PLC0415 - not needed when a server runs.
+
+        _prepare_to_serve()
+        self._first = _first_answers(self._options, self._root)
+        woken, wake = os.pipe()
+        self._starter = threading.Thread(target=self._start_in_thread, args=(wake,), daemon=True)
+        self._starter.start()
+        waited_for, ready = [woken, 0], [0]
+        while woken not in ready:
+            ready = select.select(waited_for, [], [])[0]
+            data = os.read(0, _CHUNK) if 0 in ready else b""
+            if 0 in ready and not data:
+                # What the client has asked for until now is still answered.
+                waited_for = [woken]
+            for line in self._lines_in.add(data):
+                self._answer_or_hold(line)
+        os.close(woken)
+        if self._server is None:
+            return False
+        self._catch_up()
+        return True
+
+    def _start_in_thread(self, wake: int) -> None:
+        try:
+            self._server = self._start_or_wait()
+        finally:
+            os.close(wake)
+
+    def _answer_or_hold(self, line: bytes) -> None:
+        import json  # noqa: PLC0415 - 9 ms that the way to a running server does not need.
+
+        document = _parsed(json, line)
+        result = self._first.answer(document) if self._first is not None else None  # type: ignore[attr-defined]
+        if result is not None:
+            answer = json.dumps({"jsonrpc": "2.0", "id": document["id"], "result": result}).encode()
+            _write(answer + b"\n")
+            self._answers.append(answer)
+        if result is None or document["method"] == "initialize":
+            self._held.append(line)
+        if result is not None and document["method"] == "initialize":
+            self._is_greeted = True
+            self._swallow.add(_key(document["id"]))
+        self._history.append(line)
+
+    def _catch_up(self) -> None:
+        """Bring the server that is up now to where the client is, and compare the tool lists."""
+        self._greet()
+        for line in self._held:
+            self._send(line + b"\n")
+        self._held = []
+        if self._first is not None and self._first.told is not None:  # type: ignore[attr-defined]
+            self._swallow.add(_key(self._name))
+            self._send(f'{{"jsonrpc": "2.0", "id": "{self._name}", "method": "tools/list"}}\n'.encode())
+        self._send(self._lines_in.rest)
+
+    def _compare_tools(self, document: dict[str, object]) -> None:
+        """Tell the client to ask again when rules hide tools that it was told of before they were read."""
+        result = document.get("result")
+        told = self._first.told if self._first is not None else None  # type: ignore[attr-defined]
+        if isinstance(result, dict) and result.get("tools") != told:
+            _write(b'{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}\n')
 
     def _greet(self) -> None:
         profile = self._options.profile
@@ -280,6 +360,8 @@ class _Bridge:
         document = _parsed(json, line)
         if "id" in document and "method" not in document and _key(document["id"]) in self._swallow:
             self._swallow.discard(_key(document["id"]))
+            if document["id"] == self._name:
+                self._compare_tools(document)
             return True
         return False
 
@@ -290,7 +372,9 @@ class _Bridge:
         if self._server is not None:
             self._server.close()
         self._lines_out = _Lines()
+        self._swallow.discard(_key(self._name))
         handshake, waiting = self._outstanding()
+        _prepare_to_serve()
         self._server = self._start_or_wait()
         if self._server is None:
             for request_id, line in waiting:
@@ -321,7 +405,7 @@ class _Bridge:
         import time  # noqa: PLC0415 - not needed when a server runs.
 
         deadline = time.monotonic() + _RECONNECT_SECONDS
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and not self._is_closing:
             connection = _connect(self._root)
             if connection is not None:
                 return connection
@@ -334,11 +418,7 @@ class _Bridge:
     def _try_to_serve(self) -> bool:
         """Become the server unless another process is; False when there can be none."""
         import gc  # noqa: PLC0415 - not needed when a server runs.
-        import signal  # noqa: PLC0415 - as above.
 
-        # From here on others may depend on this process, so it stops in order: rows committed, role given up.
-        signal.signal(signal.SIGTERM, _stop_in_order)
-        _find_packages()
         # What is imported stays; looking for garbage meanwhile costs a fifth of the start.
         gc.disable()
         # Once: while another process is about to serve, this is tried again and again.
@@ -359,23 +439,45 @@ class _Bridge:
 
     def _answer_with_failure(self) -> int:
         """No server can run here: say why to every request, so that the client can show it."""
-        import json  # noqa: PLC0415 - the session is over anyway.
-
         document: dict[str, object] = {"error": "SERVER_UNREACHABLE", "message": "No server could start."}
         if self._failure is not None:
             document = self._failure.as_dict()  # type: ignore[attr-defined]
         sys.stderr.write(f"cpl mcp: {document['message']}\n{document.get('required_action', '')}\n")
-        pending = _Lines()
+        held, self._held = self._held, []
+        for line in held:
+            _write(self._failure_answer(line, document))
         data = b" "
         while data:
             data = os.read(0, _CHUNK)
             # The last line may come without its end.
-            for line in pending.add(data or b"\n"):
-                request = _parsed(json, line)
-                if "id" in request and "method" in request:
-                    error = {"code": -32000, "message": document["message"], "data": document}
-                    _write(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": error}).encode() + b"\n")
+            for line in self._lines_in.add(data or b"\n"):
+                if self._is_greeted:
+                    self._answer_or_hold(line)
+                else:
+                    self._held = [line]
+                for unanswered in self._held:
+                    _write(self._failure_answer(unanswered, document))
+                self._held = []
         return 2
+
+    def _failure_answer(self, line: bytes, document: dict[str, object]) -> bytes:
+        """Return the answer to one message when no server can run here; empty for what wants no answer."""
+        import json  # noqa: PLC0415 - as above.
+
+        request = _parsed(json, line)
+        if "id" not in request or "method" not in request:
+            return b""
+        answer: dict[str, object] = {"jsonrpc": "2.0", "id": request["id"]}
+        if _key(request["id"]) in self._swallow:
+            # It has been answered.
+            return b""
+        if self._is_greeted and request["method"] == "tools/call":
+            # The reason has to reach the model.
+            text = f"{document['error']}: {document['message']}\n{document.get('required_action', '')}"
+            answer["result"] = {"content": [{"type": "text", "text": text}], "isError": True}
+        else:
+            answer["error"] = {"code": -32000, "message": document["message"], "data": document}
+        return json.dumps(answer).encode() + b"\n"
 
     def _drain(self) -> int:
         """The client has said all it wants to say: pass on what is still answered, then end."""
@@ -397,6 +499,24 @@ class _Bridge:
 
         for request_id, line in self._outstanding()[1]:
             _write(_lost_answer(json, request_id, line))
+
+
+def _prepare_to_serve() -> None:
+    """Get ready to become the server; in the main thread, which alone may handle signals."""
+    import signal  # noqa: PLC0415 - not needed when a server runs.
+
+    # From here on others may depend on this process, so it stops in order: rows committed, role given up.
+    signal.signal(signal.SIGTERM, _stop_in_order)
+    _find_packages()
+
+
+def _first_answers(options: _Options, root: str) -> "object | None":
+    """Return what answers without a server; None outside of a repository, where there can be none."""
+    if not os.path.lexists(os.path.join(root, ".git")):
+        return None
+    from codeplane.surfaces.mcp.first_answers import FirstAnswers, default_profile  # noqa: PLC0415 - as above.
+
+    return FirstAnswers(options.profile.strip() or default_profile(root, options.start, options.overrides))
 
 
 def _stop_in_order(_number: int, _frame: object) -> None:

@@ -26,6 +26,13 @@ class ServerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """The metrics of the server."""
+
+    open: bool = setting(False, doc="Show `/metrics` to every user of this machine, without a secret.")
+
+
+@dataclass(frozen=True, slots=True)
 class McpSettings:
     """The MCP surface."""
 
@@ -73,6 +80,7 @@ class Settings:
     """Everything that can be configured."""
 
     server: ServerSettings = setting(ServerSettings(), doc="The HTTP server.")
+    metrics: MetricsSettings = setting(MetricsSettings(), doc="The metrics of the server.")
     mcp: McpSettings = setting(McpSettings(), doc="The MCP surface.")
     logging: LoggingSettings = setting(LoggingSettings(), doc="Logs.")
     sessions: SessionSettings = setting(SessionSettings(), doc="Sessions.")

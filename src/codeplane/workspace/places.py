@@ -35,6 +35,11 @@ class UserPlaces:
         return self.state / "operator.token"
 
     @property
+    def access_secret(self) -> Path:
+        """Return the file with the secret that opens this user's servers to a client."""
+        return self.state / "access.secret"
+
+    @property
     def governance(self) -> Path:
         """Return the directory with what was decided about the governance of all repositories."""
         return self.state / "governance"
@@ -103,6 +108,11 @@ class Places:
     def port_file(self) -> Path:
         """Return the file that holds the server's port while one runs."""
         return self.private / "port"
+
+    @property
+    def url_file(self) -> Path:
+        """Return the file that holds the MCP URL, access secret included, while a server runs."""
+        return self.private / "url"
 
     @property
     def server_lock(self) -> Path:

@@ -26,6 +26,7 @@ _DERIVED = (
     "logs",
     "work",
     "port",
+    "url",
     "server.json",
 )
 

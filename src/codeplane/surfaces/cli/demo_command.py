@@ -104,7 +104,7 @@ async def _story(root: Path, say: Say) -> None:
         await asyncio.sleep(0.02)
         facts = read_facts(locate_places(root))
     say(f"2. The server runs on {facts.url}. An agent connects over HTTP:")
-    async with Client(f"{facts.url}/mcp") as agent:
+    async with Client(facts.mcp_url) as agent:
         tools = (await agent.list_tools()).tools
         say(f"   it is offered {len(tools)} tools: {', '.join(tool.name for tool in tools)}")
         await _show(agent, say, "describe", {})

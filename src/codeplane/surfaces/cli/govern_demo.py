@@ -85,7 +85,7 @@ async def _script(root: Path, teller: _Teller) -> None:
         await asyncio.sleep(0.02)
         facts = read_facts(locate_places(root))
     teller.tell(f"{INTENTS_FILE} with INT-001", _INTENTS, is_as_specified=(root / INTENTS_FILE).is_file())
-    async with Client(f"{facts.url}/mcp") as agent, Client(f"{facts.url}/mcp") as other:
+    async with Client(facts.mcp_url) as agent, Client(facts.mcp_url) as other:
         text, _ = await _call(agent, "write_source", {"edits": [dict(_REFACTORING)]})
         teller.tell("a change without an intent is refused", text, is_as_specified="INTENT_REQUIRED" in text)
         text, _ = await _call(agent, "select_active_intent", {"intent_id": "INT-001"})

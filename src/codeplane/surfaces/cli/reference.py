@@ -13,10 +13,11 @@ import click
 
 from codeplane.core.error_registry import ERROR_TABLE
 from codeplane.core.settings import SettingRow, setting_rows
-from codeplane.operations.cards import CARDS_FILE, cards_text
+from codeplane.operations.cards import cards_text
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.describe import describe_operation
 from codeplane.operations.operation import AnyOperation
+from codeplane.operations.tool_list import CARDS_FILE
 from codeplane.surfaces.cli.main import COMMANDS
 from codeplane.workspace.config import Settings
 

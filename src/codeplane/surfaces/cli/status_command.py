@@ -109,6 +109,8 @@ def _commit_line(document: dict[str, Any]) -> str:
 
 
 def _index_line(index: dict[str, Any]) -> str:
+    if index["status"] == "building":
+        return f"building, {index['progress']['done']} of {counted(index['progress']['total'], 'file')}"
     if not index.get("epoch"):
         return str(index["status"])
     size = f"{index['size_bytes'] / 1e6:.1f} MB"

@@ -65,7 +65,7 @@ def _start_in_background(start: Path, overrides: tuple[str, ...], *, as_json: bo
 
 def _announce(facts: ServerFacts, root: str, *, as_json: bool, already: bool) -> None:
     if as_json:
-        print_json({"url": facts.url, "mcp": f"{facts.url}/mcp", "pid": facts.pid, "already_running": already})
+        print_json({"url": facts.url, "mcp": facts.mcp_url, "pid": facts.pid, "already_running": already})
     else:
         _print_address(facts, root, already=already)
     sys.stdout.flush()
@@ -76,7 +76,7 @@ def _print_address(facts: ServerFacts, root: str, *, already: bool) -> None:
         sys.stdout.write(f"Another process is just starting a server for {root}.\n")
         return
     state = "already runs" if already else "runs"
-    sys.stdout.write(f"CodePlane {state} for {root}\n  {facts.url}/mcp   (pid {facts.pid})\n")
+    sys.stdout.write(f"CodePlane {state} for {root}\n  {facts.mcp_url}   (pid {facts.pid})\n")
     if already and facts.mode == "mcp":
         sys.stdout.write("It was started by an agent's `cpl mcp` and ends with that agent; another then takes over.\n")
     elif not already:

@@ -7,7 +7,7 @@ import codeplane.surfaces.mcp.sdk_models  # noqa: F401 - it decides how the mode
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,24 +25,15 @@ from pydantic import ValidationError
 from codeplane.core.errors import ErrorReport
 from codeplane.core.version import VERSION
 from codeplane.ledger.callers import Caller, CallerKind
-from codeplane.ledger.effects import EffectClass
 from codeplane.operations.answer import RESOURCE_PREFIX, Answer
-from codeplane.operations.cards import Card
-from codeplane.operations.dispatch import CALL, dispatch, nearest_names
-from codeplane.operations.operation import AnyOperation
-from codeplane.operations.profiles import CORE, FULL, Profile
-from codeplane.operations.run import CallControls, Door
-from codeplane.operations.schema import output_schema
+from codeplane.operations.dispatch import dispatch, nearest_names
+from codeplane.operations.profiles import Profile
+from codeplane.operations.run import CallControls, Door, reject
+from codeplane.operations.tool_list import CALL, CORE, FULL
+from codeplane.surfaces.mcp.first_answers import INSTRUCTIONS, SERVER_NAME, SERVER_TITLE
 
 META_KEY = "codeplane/meta"
 ERROR_KEY = "codeplane/error"
-INSTRUCTIONS = (
-    "CodePlane has an index of this repository: prefer `search` and `read_source` to grep and cat; answers are never "
-    "stale and say what is missing. "
-    "Change files with `write_source`: all edits of a call happen or none, the answer names affected tests, `undo` "
-    "takes a call back. "
-    "`describe` lists further operations (git and more), `call` runs them; paths are relative to the repository root."
-)
 # The same is told so often at most: a client needs no more, and telling it of every file took a third of reading them.
 _PROGRESS_SECONDS = 0.1
 
@@ -78,12 +69,30 @@ class CallRunner:
         controls = CallControls(_progress_from_thread(progress, cancelled), cancelled.is_set)
         work = partial(dispatch, self.door, name, arguments, caller, controls)
         with self.in_flight:
-            try:
-                return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.limiter)
-            except anyio.get_cancelled_exc_class():
-                # The thread goes on until it looks; what it has begun, it ends and records.
-                cancelled.set()
-                raise
+            with anyio.CancelScope() as scope:
+                self.in_flight.scopes.add(scope)
+                try:
+                    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.limiter)
+                except anyio.get_cancelled_exc_class():
+                    # The thread goes on until it looks; what it has begun, it ends and records.
+                    cancelled.set()
+                    raise
+                finally:
+                    self.in_flight.scopes.discard(scope)
+            return await anyio.to_thread.run_sync(self._cut_off, name, arguments, caller)
+
+    def _cut_off(self, name: str, arguments: dict[str, Any], caller: Caller) -> Answer | ErrorReport:
+        """Answer a call that the grace period of a stopping server has not been long enough for.
+
+        A change has a row already, which the next server completes with what really happened.
+        """
+        inner = arguments.get("operation") if name == CALL else name
+        operation = self.door.operations.get(inner if isinstance(inner, str) else name)
+        if operation is not None and operation.effect.mutates:
+            action = "Look at the files first to see whether the change happened."
+            return ErrorReport("SERVER_SHUTTING_DOWN", "The server stopped before the call ended.", action)
+        report = ErrorReport("SERVER_SHUTTING_DOWN", "The server stopped before the call ended.")
+        return reject(self.door.workspace, name, caller, report, ())
 
 
 class InFlight:
@@ -96,6 +105,12 @@ class InFlight:
         self.count = 0
         self._is_idle = asyncio.Event()
         self._is_idle.set()
+        self.scopes: set[anyio.CancelScope] = set()
+
+    def cut_off(self) -> None:
+        """End the wait for every call that is being worked on."""
+        for scope in tuple(self.scopes):
+            scope.cancel()
 
     async def wait_until_idle(self) -> None:
         """Return when no call is being worked on."""
@@ -141,9 +156,9 @@ def build_server(
     """Return an SDK server that offers the profile's tools; `connection` names the caller's connection."""
     binding = _Binding(runner, profile, surface, connection)
     server: Server[Any] = Server(
-        "codeplane",
+        SERVER_NAME,
         version=VERSION,
-        title="CodePlane",
+        title=SERVER_TITLE,
         instructions=INSTRUCTIONS,
         get_tool_input_schema=lambda _name: None,
         on_list_tools=binding.list_tools,
@@ -189,8 +204,8 @@ class _Binding:
     ) -> types.ListToolsResult:
         # What a rule denies whatever the arguments is not offered; calling it all the same is refused by the door.
         hidden = await anyio.to_thread.run_sync(self._never_offered, self.profile.names)
-        tools = tools_of(self.profile, self.runner.door.operations)
-        return types.ListToolsResult(tools=[tool for tool in tools if tool.name not in hidden])
+        offered = [tool for tool in self.profile.tools if tool["name"] not in hidden]
+        return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in offered])
 
     def _never_offered(self, names: tuple[str, ...]) -> frozenset[str]:
         return self.runner.door.workspace.gate.rules().never_offered(names)
@@ -250,40 +265,6 @@ class _Binding:
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=uri, mime_type="text/plain", text=content or "")]
         )
-
-
-def tools_of(profile: Profile, operations: Mapping[str, AnyOperation]) -> list[types.Tool]:
-    """Return the profile's tools as the protocol has them."""
-    if profile.compact:
-        return [_tool(card, card.input_schema, {}) for card in profile.cards]
-    return [_full_tool(card, operations[card.name]) for card in profile.cards]
-
-
-def _full_tool(card: Card, operation: AnyOperation) -> types.Tool:
-    session = {"type": "string", "description": "Join or resume this session."}
-    schema = {**card.input_schema, "properties": {**card.input_schema["properties"], "session_id": session}}
-    return _tool(card, schema, {} if card.name == CALL else {"output_schema": output_schema(operation)})
-
-
-def _tool(card: Card, schema: Mapping[str, Any], further: Mapping[str, Any]) -> types.Tool:
-    return types.Tool(
-        name=card.name,
-        description=card.summary,
-        input_schema=dict(schema),
-        annotations=_annotations(card),
-        **further,
-    )
-
-
-def _annotations(card: Card) -> types.ToolAnnotations:
-    if card.name == CALL:
-        # It reaches every operation, the destructive ones included.
-        return types.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
-    return types.ToolAnnotations(
-        read_only_hint=card.effect is EffectClass.READ,
-        destructive_hint=card.effect.mutates,  # Every operation that changes something can also delete or overwrite.
-        open_world_hint=card.reaches_network,
-    )
 
 
 def compact_result(answer: Answer) -> types.CallToolResult:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -18,7 +19,14 @@ from codeplane.core.errors import ErrorReport
 MAX_LINE_BYTES = 16 * 1024 * 1024
 _CHUNK = 64 * 1024
 _DRAIN_SECONDS = 60.0
-_TOO_LONG = object()
+_ENDS_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _TooLong:
+    """A line that was dropped, and the id found at one of its ends."""
+
+    request_id: str | int | None
 
 
 async def serve_lines(server: Server[Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -54,9 +62,10 @@ class _LineConnection:
     async def pump_in(self, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
         async with to_server:
             async for line in self._lines():
-                if line is _TOO_LONG:
+                if isinstance(line, _TooLong):
                     message = f"A message may have at most {MAX_LINE_BYTES} bytes."
-                    await self._refuse(None, types.INVALID_REQUEST, ErrorReport("PAYLOAD_TOO_LARGE", message))
+                    report = ErrorReport("PAYLOAD_TOO_LARGE", message)
+                    await self._refuse(line.request_id, types.INVALID_REQUEST, report)
                 elif isinstance(line, bytes) and line.strip():
                     await self._pass_on(line, to_server)
             await self._wait_for_answers()
@@ -118,7 +127,7 @@ class _LineConnection:
     async def _lines(self) -> AsyncIterator[object]:
         """Yield complete lines; a line that is too long is dropped whole and told once."""
         buffer = bytearray()
-        is_dropping = False
+        head = b""
         while chunk := await self._read():
             # What was looked at before holds no line end.
             start = len(buffer)
@@ -127,12 +136,16 @@ class _LineConnection:
                 line = bytes(buffer[:end])
                 del buffer[: end + 1]
                 start = 0
-                yield _TOO_LONG if is_dropping else line
-                is_dropping = False
+                is_too_long = bool(head) or len(line) > MAX_LINE_BYTES
+                yield _TooLong(_id_at_ends(head or line[:_ENDS_BYTES], line[-_ENDS_BYTES:])) if is_too_long else line
+                head = b""
             if len(buffer) > MAX_LINE_BYTES:
-                buffer.clear()
-                is_dropping = True
-        if buffer and not is_dropping:
+                head = head or bytes(buffer[:_ENDS_BYTES])
+                # The end of what is dropped stays, because the id may be there.
+                del buffer[:-_ENDS_BYTES]
+        if head:
+            yield _TooLong(_id_at_ends(head, bytes(buffer[-_ENDS_BYTES:])))
+        elif buffer:
             yield bytes(buffer)
 
     async def _read(self) -> bytes:
@@ -177,8 +190,22 @@ def _only_id(line: bytes) -> str | int | None:
     found = _ID.findall(line)
     if len(found) != 1:
         return None
-    return int(found[0]) if found[0].isdigit() else found[0].strip(b'"').decode("utf-8", "replace")
+    return _id_in(found[0])
 
 
-_ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")')
+def _id_at_ends(head: bytes, tail: bytes) -> str | int | None:
+    """Return the id of a request whose middle was dropped: clients write it before or after the parameters."""
+    found = _FIRST_ID.match(head) or _LAST_ID.search(tail)
+    return _id_in(found[1]) if found else None
+
+
+def _id_in(text: bytes) -> str | int:
+    return int(text) if text.isdigit() else text.strip(b'"').decode("utf-8", "replace")
+
+
+_ID_VALUE = rb'(\d{1,15}|"[^"\\]{1,100}")'
+_MEMBER = rb'"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"'
+_FIRST_ID = re.compile(rb"\s*\{\s*(?:" + _MEMBER + rb'\s*,\s*)*"id"\s*:\s*' + _ID_VALUE + rb"\s*[,}]")
+_LAST_ID = re.compile(rb'[,{]\s*"id"\s*:\s*' + _ID_VALUE + rb"(?:\s*,\s*" + _MEMBER + rb")*\s*\}\s*$")
+_ID = re.compile(rb'"id"\s*:\s*' + _ID_VALUE)
 _SHAPE = 'Send one object per line: {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'

@@ -15,8 +15,9 @@ def get_json(facts: ServerFacts, path: str, timeout: float = 5.0) -> dict[str, A
         CodePlaneError: SERVER_UNREACHABLE when there is no proper answer in time.
     """
     connection = http.client.HTTPConnection("127.0.0.1", facts.port, timeout=timeout)
+    headers = {"Host": f"127.0.0.1:{facts.port}", "Authorization": f"Bearer {facts.secret}"}
     try:
-        connection.request("GET", path, headers={"Host": f"127.0.0.1:{facts.port}"})
+        connection.request("GET", path, headers=headers)
         response = connection.getresponse()
         document = json.loads(response.read())
     except (OSError, ValueError, http.client.HTTPException) as error:

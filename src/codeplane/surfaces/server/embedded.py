@@ -27,11 +27,13 @@ _STOP_SECONDS = 10.0
 class EmbeddedServer:
     """A server in a thread of its own.
 
-    Invariant: `stop` returns only when the server role has been given up.
+    Invariant: `stop` returns only when the server role has been given up; `may_abandon` then tells whether threads are
+    left that the process need not wait for.
     """
 
     def __init__(self, host: ServerHost, logging: LoggingHandle) -> None:
         self._host = host
+        self.may_abandon = False
         self._logging = logging
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started = threading.Event()
@@ -59,7 +61,7 @@ class EmbeddedServer:
         except CodePlaneError as error:
             self._failure = error
         finally:
-            close_host(self._host)
+            self.may_abandon = close_host(self._host)
             self._started.set()
 
     async def _serve(self) -> None:

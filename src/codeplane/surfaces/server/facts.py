@@ -3,7 +3,7 @@
 import json
 import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -21,11 +21,17 @@ class ServerFacts:
     version: str
     mode: str
     repo_id: str
+    secret: str = field(default="", repr=False)
 
     @property
     def url(self) -> str:
         """Return the server's address."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def mcp_url(self) -> str:
+        """Return the URL for MCP clients; the access secret in it lets them in on every operating system."""
+        return f"{self.url}/s/{self.secret}/mcp"
 
 
 def try_server_lock(places: Places) -> FileLock | None:
@@ -44,18 +50,22 @@ def try_server_lock(places: Places) -> FileLock | None:
 def write_facts(places: Places, facts: ServerFacts) -> None:
     """Publish the server's address: first the facts, then the port file that clients look for."""
     _replace(places.server_facts, json.dumps(asdict(facts)) + "\n")
+    _replace(places.url_file, f"{facts.mcp_url}\n")
     _replace(places.port_file, f"{facts.port}\n")
 
 
 def _replace(path: Path, text: str) -> None:
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
+    # The access secret is in two of these files.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
     temporary.replace(path)
 
 
 def remove_facts(places: Places) -> None:
     """Take the address back; what cannot be removed is no reason to keep the server role."""
-    for path in (places.port_file, places.server_facts, places.socket_link, places.socket):
+    for path in (places.port_file, places.url_file, places.server_facts, places.socket_link, places.socket):
         with suppress(OSError):
             path.unlink()
 

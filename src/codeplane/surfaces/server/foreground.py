@@ -3,9 +3,11 @@
 import asyncio
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NoReturn
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.operations.catalog import OPERATIONS
@@ -32,6 +34,7 @@ def serve_in_foreground(workspace: Workspace, announce: Callable[[ServerFacts], 
     if lock is None:
         workspace.close()
         return _facts_of_the_other(workspace.places)
+    may_abandon = False
     with start_server_logging(workspace, to_terminal=True):
         try:
             host = build_host(HostRequest(workspace, Door(workspace, OPERATIONS), lock, "up"))
@@ -42,8 +45,17 @@ def serve_in_foreground(workspace: Workspace, announce: Callable[[ServerFacts], 
         try:
             asyncio.run(_serve(host, announce))
         finally:
-            close_host(host)
+            may_abandon = close_host(host)
+    if may_abandon:
+        end_at_once(0)
     return None
+
+
+def end_at_once(code: int) -> NoReturn:
+    """End the process without waiting for threads that nothing can interrupt."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _facts_of_the_other(places: Places) -> ServerFacts:
@@ -94,7 +106,7 @@ def stop_server(places: Places, facts: ServerFacts, seconds: float) -> bool:
 
 def _is_answered(facts: ServerFacts) -> bool:
     try:
-        return bool(get_json(facts, "/health").get("pid") == facts.pid)
+        return bool(get_json(facts, "/status").get("pid") == facts.pid)
     except CodePlaneError:
         return False
 

@@ -1,4 +1,4 @@
-"""The outermost HTTP layer: loopback names only, no foreign origins, and the header that names the repository."""
+"""The outermost HTTP layer: loopback names only, no foreign origins, no other users; it names the repository."""
 
 import json
 import os
@@ -9,33 +9,46 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from codeplane.core.errors import ErrorReport
 from codeplane.core.logs import fields, get_logger
+from codeplane.surfaces.server.access import Access, split_secret
 
 _log = get_logger(__name__)
 REPO_HEADER = b"x-codeplane-repo"
+_NOT_ADMITTED = "The connection is not known to belong to the user who owns this server, and carries no valid secret."
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Checks `Host` and `Origin` before anything else looks at a request, against DNS rebinding and foreign pages."""
+    """Checks a request before anything else looks at it.
+
+    `Host` and `Origin` against DNS rebinding and foreign pages, the caller against other users of the machine. Requests
+    that are not admitted learn nothing about the repository; a secret in the path is removed before it is passed on.
+    """
 
     app: ASGIApp
     port: int
     root: str
+    access: Access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a good request on; answer a bad one."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        send_with_header = self._with_header(send)
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        secret, path = split_secret(scope["path"])
+        is_admitted = self.access.admits(scope, headers, secret)
+        send = self._with_header(send) if is_admitted else send
         report = self._objection(headers.get(b"host", ""), headers.get(b"origin"))
         if report is not None:
-            await _send_error(send_with_header, 403, report)
+            await _send_error(send, 403, report)
             return
+        if not is_admitted and path not in self.access.open_paths:
+            await _send_error(send, 401, ErrorReport("ACCESS_SECRET_REQUIRED", _NOT_ADMITTED))
+            return
+        scope = {**scope, "path": path, "raw_path": quote(path).encode("ascii")} if path != scope["path"] else scope
         try:
-            await self.app(scope, receive, send_with_header)
+            await self.app(scope, receive, send)
         except Exception:  # noqa: BLE001 - the outermost layer; the application has answered with INTERNAL_ERROR.
             _log.exception("a request failed", extra=fields(path=scope["path"][:200]))
 
@@ -67,5 +80,7 @@ def repo_header(root: str) -> tuple[bytes, bytes]:
 async def _send_error(send: Send, status: int, report: ErrorReport) -> None:
     body = json.dumps(report.as_dict()).encode("utf-8")
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode("ascii"))]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -23,8 +23,9 @@ from codeplane.operations.profiles import profile_for
 from codeplane.operations.recovery import recover_interrupted
 from codeplane.operations.run import Door
 from codeplane.surfaces.mcp.binding import CallRunner, InFlight
+from codeplane.surfaces.server.access import Access
 from codeplane.surfaces.server.facts import ServerFacts, remove_facts, write_facts
-from codeplane.surfaces.server.operator_token import operator_token
+from codeplane.surfaces.server.operator_token import kept_secret, operator_token
 from codeplane.surfaces.server.unix_socket import bind_unix_socket, serve_unix_socket
 from codeplane.workspace.workspace import Workspace, prepare_private
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from codeplane.surfaces.server.http_side import HttpSide
 
 _log = get_logger(__name__)
+# What monitoring may ask without a secret; the answers tell nothing about the repository.
+_OPEN = frozenset({"/health", "/ready"})
 _HOUSEKEEPING_SECONDS = 0.25
 _KEEPALIVE_SECONDS = 15.0
 _EVENT_PAGE = 200
@@ -62,10 +65,13 @@ class ServerHost:
     mode: str
     facts: ServerFacts
     token: str
+    access: Access
     listener: socket.socket
     is_ready: bool = False
     is_recording: bool = True
     is_stopping: bool = False
+    is_indexed: bool = False
+    index_progress: tuple[int, int] = (0, 0)
     last_error: dict[str, Any] | None = None
     in_flight: InFlight = field(default_factory=InFlight)
     exchanges: InFlight = field(default_factory=InFlight)
@@ -143,6 +149,7 @@ class ServerHost:
         try:
             with self.background:
                 await anyio.to_thread.run_sync(self._refresh_index, abandon_on_cancel=True)
+            self.is_indexed = True
         except CodePlaneError as error:
             if self.is_stopping:
                 return
@@ -157,6 +164,7 @@ class ServerHost:
             # An update that a call waits for is told here, too; that one goes on, so that the call has its answer.
             if self.is_stopping and threading.get_ident() == own_thread:
                 raise CodePlaneError("SERVER_SHUTTING_DOWN")
+            self.index_progress = (n_done, n_all)
             percent = 10 * int(10 * n_done / max(n_all, 1))
             if n_all >= _MANY_FILES and steps.get(percent) is False:
                 steps[percent] = True
@@ -209,6 +217,10 @@ class ServerHost:
             await self.background.wait_until_idle()
         if self.in_flight.count:
             _log.warning("calls were cut off at shutdown", extra=fields(calls=self.in_flight.count))
+            self.in_flight.cut_off()
+            with anyio.move_on_after(_LAST_SECONDS):
+                await self.in_flight.wait_until_idle()
+                await self.exchanges.wait_until_idle()
         # A few turns of the loop let the last answers reach the local clients.
         await anyio.sleep(0.05)
         if self.http is not None:
@@ -239,7 +251,7 @@ class ServerHost:
     async def _repair(self) -> None:
         """Put back what somebody removed under a running server, so that clients find it again."""
         places = self.workspace.places
-        if not places.server_facts.exists() or not places.port_file.exists():
+        if not places.server_facts.exists() or not places.port_file.exists() or not places.url_file.exists():
             prepare_private(places)
             write_facts(places, self.facts)
         if not places.socket_link.is_symlink() and not places.socket_link.exists() and self._tasks is not None:
@@ -292,6 +304,18 @@ class ServerHost:
                 quiet = 0.0
                 yield None
 
+    def can_answer(self) -> bool:
+        """Tell whether the index can answer: it was brought up to date, or an earlier server has published one."""
+        return self.is_indexed or (self.workspace.has_index and self.workspace.index.store.epoch() > 0)
+
+    def _index_status(self) -> dict[str, Any]:
+        summary = self.workspace.index_summary()
+        is_first = summary["status"] != "ready" or bool(self.index_progress[1])
+        if self.background.count and is_first:
+            n_done, n_all = self.index_progress
+            return {**summary, "status": "building", "progress": {"done": n_done, "total": n_all}}
+        return summary
+
     def status(self) -> dict[str, Any]:
         """Return what `/status` and `cpl status` show."""
         workspace = self.workspace
@@ -309,7 +333,7 @@ class ServerHost:
             "mode": self.mode,
             "started": iso_from_ms(self.facts.started_ms),
             "ready": self.is_ready,
-            "index": workspace.index_summary(),
+            "index": self._index_status(),
             "last_reconcile": iso_from_ms(reconciled) if reconciled is not None else None,
             "last_error": self.last_error,
             "calls_in_flight": self.in_flight.count,
@@ -362,13 +386,16 @@ def build_host(request: HostRequest) -> ServerHost:
     _remove_marks_of_the_dead(workspace)
     profile_for(workspace.settings.mcp.profile, request.door.operations)
     token = operator_token(workspace.places.user.operator_token)
+    secret = kept_secret(workspace.places.user.access_secret, "access secret")
     listener = _listen(workspace.settings.server.port)
     port = int(listener.getsockname()[1])
-    facts = ServerFacts(os.getpid(), port, workspace.clock.now_ms(), VERSION, request.mode, workspace.repo_id)
+    now = workspace.clock.now_ms()
+    facts = ServerFacts(os.getpid(), port, now, VERSION, request.mode, workspace.repo_id, secret)
+    access = Access((secret, token), _OPEN | ({"/metrics"} if workspace.settings.metrics.open else frozenset()))
     started = {"mode": request.mode, "port": port, "head": head.commit, "recovered_calls": recovered}
     workspace.record("server_started", {**started, "interrupted_tasks": interrupted})
     _log.info("server started", extra=fields(port=port, mode=request.mode, head=(head.commit or "unborn")[:12]))
-    return ServerHost(workspace, request.door, request.lock, request.mode, facts, token, listener)
+    return ServerHost(workspace, request.door, request.lock, request.mode, facts, token, access, listener)
 
 
 def _remove_marks_of_the_dead(workspace: Workspace) -> None:
@@ -382,23 +409,29 @@ def _remove_marks_of_the_dead(workspace: Workspace) -> None:
                     continue
 
 
-def close_host(host: ServerHost) -> None:
-    """Write the last row, take the address back and give up the server role."""
+def close_host(host: ServerHost) -> bool:
+    """Write the last row, take the address back and give up the server role.
+
+    Return whether threads are left that only read or index: the process need not wait for them, because what they have
+    not committed is derived from the files. A change that is being put in place is waited for.
+    """
     with suppress(CodePlaneError):
         host.workspace.record("server_stopped", {"mode": host.mode})
     remove_facts(host.workspace.places)
     host.listener.close()
-    n_busy = host.busy_threads(_LAST_SECONDS)
+    n_busy, is_changing = host.busy_threads(_LAST_SECONDS), False
     if n_busy:
         # They own what they work on until they or the process end; taken from under them it would look damaged.
-        _log.warning("the process ends when what cannot be interrupted has ended", extra=fields(threads=n_busy))
+        _log.warning("threads are still at work at the end", extra=fields(threads=n_busy))
         with suppress(CodePlaneError):
             host.workspace.chain.flush()
             host.workspace.sessions.save()
+            is_changing = bool(host.workspace.chain.open_calls())
     else:
         host.workspace.close()
     host.lock.release()
     _log.info("server stopped")
+    return bool(n_busy) and not is_changing
 
 
 def _listen(port: int) -> socket.socket:

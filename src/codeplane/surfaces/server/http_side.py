@@ -1,4 +1,4 @@
-"""The HTTP side of a server: MCP at `/mcp`, the REST addresses, metrics."""
+"""The HTTP side of a server: MCP at `/mcp` and `/`, the REST addresses, metrics."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +25,7 @@ from codeplane.surfaces.server.rest import broken, not_found, refused, routes, w
 if TYPE_CHECKING:
     from codeplane.surfaces.server.host import ServerHost
 
+_MCP_PATHS = ("/mcp", "/")
 _MAX_BODY = 16 * 1024 * 1024
 # Each keeps about 40 kB until it is closed or idle for too long.
 _MAX_SESSIONS = 1000
@@ -59,13 +60,16 @@ class HttpSide:
 
     def _http_server(self) -> "_HttpServer":
         app = Starlette(
-            routes=[Route("/mcp", endpoint=_McpEndpoint(self)), *routes(self._host, self.metrics_text)],
+            routes=[
+                *(Route(path, endpoint=_McpEndpoint(self)) for path in _MCP_PATHS),
+                *routes(self._host, self.metrics_text),
+            ],
             exception_handlers={404: not_found, 405: wrong_method, 500: broken, CodePlaneError: refused},
         )
         root = str(self._host.workspace.root)
         config = uvicorn.Config(
-            Guard(_CountedExchanges(app, self._host.exchanges), self._host.facts.port, root),
-            http=http_protocol(root),
+            Guard(_CountedExchanges(app, self._host.exchanges), self._host.facts.port, root, self._host.access),
+            http=http_protocol(root, self._host.access),
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -132,7 +136,7 @@ def _http_connection(context: RequestContext) -> ConnectionName:
 
 @dataclass(frozen=True, slots=True)
 class _McpEndpoint:
-    """The ASGI end of `/mcp`."""
+    """The ASGI end of MCP."""
 
     http: HttpSide
 
@@ -150,8 +154,8 @@ class _CountedExchanges:
     exchanges: InFlight
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # A client's listening stream at /mcp has no end of its own; nothing is lost by cutting it.
-        if scope["type"] != "http" or (scope["path"] == "/mcp" and scope["method"] == "GET"):
+        # A client's listening MCP stream has no end of its own; nothing is lost by cutting it.
+        if scope["type"] != "http" or (scope["path"] in _MCP_PATHS and scope["method"] == "GET"):
             await self.app(scope, receive, send)
             return
         with self.exchanges:

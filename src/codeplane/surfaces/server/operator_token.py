@@ -1,4 +1,8 @@
-"""The operator token: what shows that a REST call comes from the person who owns this machine's account."""
+"""The two secrets of HTTP, each in a file that only its owner can read.
+
+The operator token shows that a call comes from the person who owns the account. The access secret only opens MCP and
+reading REST; it may stand in an agent's configuration and never makes its caller a person.
+"""
 
 import hmac
 import os
@@ -17,7 +21,16 @@ def has_token(path: Path) -> bool:
 
 
 def operator_token(path: Path) -> str:
-    """Return the token, making one on first use; only the owner can read the file.
+    """Return the operator token, made on first use.
+
+    Raises:
+        CodePlaneError: as `kept_secret` does.
+    """
+    return kept_secret(path, "operator token")
+
+
+def kept_secret(path: Path, name: str) -> str:
+    """Return the secret in a file, made on first use; only the owner can read the file.
 
     Raises:
         CodePlaneError: PERMISSION_DENIED when the user state directory cannot be used.
@@ -27,22 +40,32 @@ def operator_token(path: Path) -> str:
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            return _read_token(path)
+            return _read_secret(path, name)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
             file.write(secrets.token_urlsafe(32) + "\n")
-        return _read_token(path)
+        return _read_secret(path, name)
     except OSError as error:
-        raise CodePlaneError("PERMISSION_DENIED", f"The operator token cannot be kept: {error.strerror}") from error
+        raise CodePlaneError("PERMISSION_DENIED", f"The {name} cannot be kept: {error.strerror}") from error
 
 
-def _read_token(path: Path) -> str:
+def _read_secret(path: Path, name: str) -> str:
     text = path.read_text(encoding="ascii", errors="replace").strip()
     if len(text) < 32:
-        raise CodePlaneError("CONFIG_INVALID", "The operator token file is damaged; delete it to get a new one.")
+        raise CodePlaneError("CONFIG_INVALID", f"The {name} file is damaged; delete {path} to get a new one.")
     return text
 
 
 def is_operator(authorization: str | None, token: str) -> bool:
     """Tell whether an Authorization header carries the token; compared in constant time."""
+    return is_same_secret(bearer_of(authorization), token)
+
+
+def bearer_of(authorization: str | None) -> str:
+    """Return the secret in an Authorization header, or an empty text."""
     scheme, _, given = (authorization or "").partition(" ")
-    return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode("utf-8"), token.encode("utf-8"))
+    return given.strip() if scheme.lower() == "bearer" else ""
+
+
+def is_same_secret(given: str, secret: str) -> bool:
+    """Compare in constant time; an empty secret is never right."""
+    return bool(given and secret) and hmac.compare_digest(given.encode("utf-8"), secret.encode("utf-8"))

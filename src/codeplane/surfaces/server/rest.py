@@ -95,9 +95,11 @@ class _Rest:
         self._metrics_text = metrics_text
 
     async def health(self, _request: Request) -> Response:
-        return JSONResponse({"status": "ok", "version": VERSION, "pid": self._host.facts.pid})
+        return JSONResponse({"status": "ok", "version": VERSION})
 
     async def ready(self, _request: Request) -> Response:
+        if self._host.is_ready and not await anyio.to_thread.run_sync(self._host.can_answer):
+            return error_response(503, ErrorReport("INDEX_BUILDING", "The first index is being built."))
         if self._host.is_ready and self._host.is_recording:
             return JSONResponse({"status": "ready"})
         if self._host.is_ready:

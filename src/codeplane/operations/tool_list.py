@@ -1,0 +1,103 @@
+"""The tools of a profile as MCP lists them, made from `cards.json`.
+
+The standard library is enough to import this: the stdio bridge lists tools with it while its server still starts.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+CARDS_FILE = Path(__file__).with_name("cards.json")
+CORE = "core"
+FULL = "full"
+CALL = "call"
+_SELECT = "select_active_intent"
+_SESSION = {"type": "string", "description": "Join or resume this session."}
+
+Card = Mapping[str, Any]
+
+
+@cache  # A memo of a file that belongs to the program.
+def stored_cards() -> tuple[Card, ...]:
+    """Return the cards of the catalog, in its order."""
+    return tuple(json.loads(CARDS_FILE.read_text(encoding="utf-8")))
+
+
+def choose(wanted: str, cards: Iterable[Card]) -> list[str] | None:
+    """Return the names of a profile's tools: `core`, `full` or a list with commas; None for an unknown profile."""
+    by_name = {card["name"]: card for card in cards}
+    if wanted == FULL:
+        return list(by_name)
+    if wanted == CORE:
+        return [name for name, card in by_name.items() if CORE in card["profiles"]]
+    names = [part.strip() for part in wanted.split(",") if part.strip()]
+    if not names or any(name not in by_name for name in names):
+        return None
+    if _SELECT in by_name and _SELECT not in names and any(by_name[name]["mutates"] for name in names):
+        # Where intents are enforced nothing could be changed without it.
+        names.append(_SELECT)
+    return names
+
+
+def tool_documents(wanted: str, cards: Sequence[Card]) -> list[dict[str, Any]] | None:
+    """Return the profile's tools as `tools/list` shows them; None when there is no such profile."""
+    names = choose(wanted, cards)
+    if names is None:
+        return None
+    by_name = {card["name"]: card for card in cards}
+    return [_tool(by_name[name], is_full=wanted == FULL) for name in names]
+
+
+def _tool(card: Card, *, is_full: bool) -> dict[str, Any]:
+    schema = card["input_schema"]
+    tool = {
+        "name": card["name"],
+        "description": card["summary"],
+        "inputSchema": schema,
+        "annotations": _annotations(card),
+    }
+    if is_full:
+        tool["inputSchema"] = {**schema, "properties": {**schema["properties"], "session_id": _SESSION}}
+        if card["name"] != CALL:
+            tool["outputSchema"] = envelope_schema(card["result_schema"])
+    return tool
+
+
+def _annotations(card: Card) -> dict[str, bool]:
+    # `call` reaches every operation, the destructive ones included.
+    is_call = card["name"] == CALL
+    return {
+        "readOnlyHint": card["effect"] == "read" and not is_call,
+        # Every operation that changes something can also delete or overwrite.
+        "destructiveHint": card["mutates"] or is_call,
+        "openWorldHint": card["reaches_network"] or is_call,
+    }
+
+
+def envelope_schema(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of the envelope around a result."""
+    return {
+        "type": "object",
+        "properties": {"result": result, "meta": _META, "_session": _META},
+        "required": ["result", "meta"],
+    }
+
+
+_META: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "session_id": {"type": ["string", "null"]},
+        "request_id": {"type": "string"},
+        "timestamp_ms": {"type": "integer"},
+        "task_id": {"type": ["string", "null"]},
+        "task_state": {"type": ["string", "null"]},
+        "index_epoch": {"type": ["integer", "null"]},
+        "complete": {"type": "boolean"},
+        "incomplete": {"type": "array", "items": {"type": "string"}},
+        "warnings": {"type": "array", "items": {"type": "string"}},
+        "understood": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["request_id", "timestamp_ms"],
+}
