@@ -7,6 +7,7 @@ import click
 from codeplane.surfaces.cli.call_command import run_once
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
+from codeplane.surfaces.cli.paths import glob_from_here
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 
@@ -46,7 +47,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     """Find every line that holds QUERY, or a symbol of that name; exit code 1 when there is none.
 
     A symbol is a name, Class.method, path::Name, path:line or path:line:column. With -r a file or module is answered
-    with its imports.
+    with its imports. GLOB is relative to the current directory; one that begins with / to the repository's root.
     """
     arguments = {
         "query": query,
@@ -55,11 +56,12 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
         "regex": regex,
         "ignore_case": ignore_case,
         "whole_word": word,
-        "scope": {"paths": list(paths), "languages": list(languages), "kinds": list(kinds)},
         "limit": limit,
         "cursor": cursor,
     }
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-        answer = run_once(workspace, "search", arguments)
+        globs = [glob_from_here(workspace.root, start, glob) for glob in paths]
+        scope = {"paths": globs, "languages": list(languages), "kinds": list(kinds)}
+        answer = run_once(workspace, "search", {**arguments, "scope": scope})
     exit_code = finish(answer, as_json=as_json)
     return exit_code or (OK if getattr(answer.result, "results", ()) else FINDINGS)
