@@ -68,6 +68,24 @@ class EditSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """What is indexed."""
+
+    overlay: str = setting(
+        "auto",
+        doc="Index files that git does not track; `auto` does so unless the variable `CI` is set.",
+        choices=("auto", "true", "false"),
+    )
+
+
+def has_overlay(setting_value: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether files that git does not track are indexed."""
+    if setting_value != "auto":
+        return setting_value == "true"
+    return environ.get("CI", "").strip().lower() in {"", "0", "false"}
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be configured."""
 
@@ -75,6 +93,7 @@ class Settings:
     mcp: McpSettings = setting(McpSettings(), doc="The MCP surface.")
     logging: LoggingSettings = setting(LoggingSettings(), doc="Logs.")
     sessions: SessionSettings = setting(SessionSettings(), doc="Sessions.")
+    index: IndexSettings = setting(IndexSettings(), doc="What is indexed.")
     reads: ReadSettings = setting(ReadSettings(), doc="Reading files.")
     edits: EditSettings = setting(EditSettings(), doc="Changing files.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")

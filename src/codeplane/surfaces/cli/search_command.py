@@ -22,6 +22,7 @@ from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 @click.option("--ignore-case", "-i", is_flag=True, help="Upper and lower case are the same.")
 @click.option("--word", "-w", is_flag=True, help="Whole words only.")
 @click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only files that match, as in .gitignore.")
+@click.option("--no-ignore", "include_ignored", is_flag=True, help="Also files that git ignores.")
 @click.option("--language", "languages", multiple=True, help="Only files of this language.")
 @click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Hits to show.")
 @click.option("--cursor", default=None, help="Go on where the last answer was cut.")
@@ -37,6 +38,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     ignore_case: bool,  # noqa: FBT001
     word: bool,  # noqa: FBT001
     paths: tuple[str, ...],
+    include_ignored: bool,  # noqa: FBT001
     languages: tuple[str, ...],
     limit: int,
     cursor: str | None,
@@ -56,6 +58,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
         "regex": regex,
         "ignore_case": ignore_case,
         "whole_word": word,
+        "include_ignored": include_ignored,
         "limit": limit,
         "cursor": cursor,
     }
