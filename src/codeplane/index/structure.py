@@ -245,16 +245,16 @@ class StructureUpdate:
 
     @staticmethod
     def _families(files: Mapping[str, _File], roots: Mapping[int, tuple[str, str]]) -> list[_Family]:
-        """Return the families that can be linked; a file that no unit owns is not linked."""
+        """Return the files that are linked together; one that no unit owns is linked by its path and manifests."""
         members: dict[LinkingRules, dict[str, _File]] = {}
         for path, one in files.items():
             rules = linking_rules(one.dialect)
-            if rules is None or one.facts_id is None or one.unit_id not in roots:
+            if rules is None or one.facts_id is None:
                 continue
             members.setdefault(rules, {})[path] = one
         found = []
         for rules, group in members.items():
-            names = {roots[one.unit_id][0] for one in group.values() if one.unit_id is not None}
+            names = {roots[one.unit_id][0] for one in group.values() if one.unit_id in roots}
             family_roots = tuple(sorted({root for name, root in roots.values() if name in names}))
             found.append(_Family(rules, group, family_roots, min(one.dialect for one in group.values())))
         return found
