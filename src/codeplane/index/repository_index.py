@@ -63,6 +63,7 @@ class Surroundings:
     `tracking_stamps` differ when what git tracks may differ; `last_epoch` is the last one that anybody was told of;
     `seed` is the directory of an index to begin with when there is none; `head_start` has facts for a first build.
     `has_overlay` says that files are indexed which git does not track; `rules` say the same.
+    `declared_contexts` are families and roots that are contexts because a person says so.
     """
 
     rules: Callable[[], IgnoreRules]
@@ -73,6 +74,7 @@ class Surroundings:
     seed: Path | None
     head_start: "HeadStart | None" = None
     has_overlay: bool = True
+    declared_contexts: tuple[tuple[str, str], ...] = ()
 
 
 class RepositoryIndex:
@@ -95,6 +97,7 @@ class RepositoryIndex:
         self._root = root
         self._reconciler = Reconciler(root, self.store, self._sweeper, around.now_ns, around.holds_tracked)
         self._reconciler.head_start = around.head_start
+        self._reconciler.declared = around.declared_contexts
         self._states: OrderedDict[int, IndexState] = OrderedDict()
         self.last_report: ReconcileReport | None = None
         self.n_refreshes = 0

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codeplane.core.logs import LoggingSettings
 from codeplane.core.setting_sources import EnvironmentSource, FileSource, OverrideSource
@@ -10,6 +10,7 @@ from codeplane.core.settings import Loaded, load_settings, setting
 from codeplane.core.tracing import TelemetrySettings
 from codeplane.ledger.sessions import SessionSettings
 from codeplane.ledger.tasks import RetentionSettings, TaskSettings
+from codeplane.workspace.context_settings import ContextSetting, declared_contexts, read_contexts_file
 from codeplane.workspace.places import Places
 
 
@@ -94,6 +95,9 @@ class Settings:
     logging: LoggingSettings = setting(LoggingSettings(), doc="Logs.")
     sessions: SessionSettings = setting(SessionSettings(), doc="Sessions.")
     index: IndexSettings = setting(IndexSettings(), doc="What is indexed.")
+    contexts: tuple[ContextSetting, ...] = setting(
+        (), doc="Contexts that are there whatever is discovered; `.codeplane/contexts.yaml` may hold them instead."
+    )
     reads: ReadSettings = setting(ReadSettings(), doc="Reading files.")
     edits: EditSettings = setting(EditSettings(), doc="Changing files.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
@@ -109,7 +113,7 @@ def load_workspace_settings(
     Raises:
         CodePlaneError: CONFIG_INVALID with every problem found.
     """
-    return load_settings(
+    loaded = load_settings(
         Settings,
         (
             FileSource(places.user.config_file, str(places.user.config_file)),
@@ -118,3 +122,7 @@ def load_workspace_settings(
             OverrideSource(tuple(overrides)),
         ),
     )
+    contexts = (*loaded.values.contexts, *read_contexts_file(places))
+    # Said here, where every other mistake in a configuration is said.
+    declared_contexts(contexts)
+    return Loaded(replace(loaded.values, contexts=contexts), loaded.origins)

@@ -50,6 +50,7 @@ from codeplane.ledger.task_book import TaskBook
 from codeplane.ledger.tasks import RepoSnapshot, TaskLimits, limits_of
 from codeplane.store.sqlite import is_disk_full
 from codeplane.workspace.config import Settings, has_overlay, load_workspace_settings
+from codeplane.workspace.context_settings import declared_contexts
 from codeplane.workspace.places import Places, UserPlaces, places_for, user_places
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 _log = get_logger(__name__)
 
 # What `.codeplane/` hides from git: everything but the configuration that a team may want to commit.
-_PRIVATE_GITIGNORE = "*\n!config.yaml\n"
+_PRIVATE_GITIGNORE = "*\n!config.yaml\n!contexts.yaml\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +307,7 @@ class Workspace:
                     seed=self.places.shared if self.places.shared != self.places.private else None,
                     head_start=self.head_start,
                     has_overlay=self.has_overlay,
+                    declared_contexts=declared_contexts(self.settings.contexts),
                 )
                 self._index = RepositoryIndex(self.root, self.places.private, around)
             return self._index
