@@ -26,7 +26,8 @@ SAMPLE_FILES: dict[str, str | bytes] = {
 def isolated_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep every test away from the user's own files and settings."""
     home = tmp_path_factory.mktemp("home")
-    for name in [name for name in os.environ if name.startswith(("CODEPLANE__", "GIT_"))]:
+    # With `CI` set, files that git does not track would not be indexed.
+    for name in [name for name in os.environ if name.startswith(("CODEPLANE__", "GIT_")) or name == "CI"]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     for variable, directory in {

@@ -23,7 +23,7 @@ from support.effort import examples
 from support.repositories import git, write
 
 TREE = (
-    "a.log", "b.log", "keep.log", "keep/a.log", "keep/b.txt", "build/x.py", "build/sub/y.py", "sub/build/z.py",
+    "a.log", "b.log", "keep.log", "keep/a.log", "keep/b.txt", "made/x.py", "made/sub/y.py", "sub/made/z.py",
     "src/a.py", "src/b.txt", "src/deep/c.py", "src/deep/er/d.py", "foo/bar", "foo/baz/qux", "w/foo/bar", "foobar",
     "a b.txt", "trail ", "#hash", "!bang", "star*", "q?m", "[x]", "x", "y", "z1", "z9", "za", "Zed", "back\\slash",
     "docs/a.md", "docs/b/c.md", "docs/b/docs/d.md", ".hidden", ".dir/file", "é.txt", "a/b/c/d/e", "a/e", "a/b/e",
@@ -32,8 +32,8 @@ TREE = (
 
 CASES = (
     ["*.log"], ["*.log", "!keep.log"], ["*.log", "!keep/"], ["*.log", "!keep/*"], ["!keep.log", "*.log"],
-    ["build"], ["build/"], ["/build"], ["/build/"], ["sub/build"], ["build/*"], ["build/*", "!build/sub"],
-    ["build/", "!build/sub/y.py"], ["build/**", "!build/sub/"], ["src/*.py"], ["src/**/*.py"], ["src/**"],
+    ["made"], ["made/"], ["/made"], ["/made/"], ["sub/made"], ["made/*"], ["made/*", "!made/sub"],
+    ["made/", "!made/sub/y.py"], ["made/**", "!made/sub/"], ["src/*.py"], ["src/**/*.py"], ["src/**"],
     ["src/**", "!src/deep"], ["**/c.py"], ["**/deep/**"], ["**/er"], ["/src/deep/"], ["foo"], ["foo/bar"],
     ["/foo/bar"], ["foo/"], ["**/foo"], ["**/foo/bar"], ["foo/**"], ["foo/**/qux"], ["foo/*"], ["*/bar"], ["*"],
     ["*", "!*/", "!*.py"], ["/*", "!/src"], ["/*", "!/src", "/src/*", "!/src/deep"], ["a b.txt"], ["trail\\ "],
@@ -289,3 +289,12 @@ def test_a_glob_selects_as_in_a_gitignore_file(pattern: str, inside: str, outsid
 def test_a_glob_that_selects_nothing_is_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         matcher_for(pattern)
+
+
+def test_a_cplignore_of_ones_own_does_not_switch_off_built_in_pruning(tmp_path: Path) -> None:
+    (tmp_path / ".cplignore").write_text("secret/\n!dist/\n")
+    rules = IgnoreRules(tmp_path, lambda: TrackedPaths(frozenset(), frozenset()))
+    for name in ("node_modules", "build", ".venv", "__pycache__", "target", "secret"):
+        assert rules.exclusion(RepoPath.parse(name), is_directory=True) is not None, name
+    assert rules.exclusion(RepoPath.parse("a.pyc"), is_directory=False) is not None
+    assert rules.exclusion(RepoPath.parse("dist"), is_directory=True) is None

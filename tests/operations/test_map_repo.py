@@ -1,6 +1,7 @@
 """The map of a repository: short by default, everything by section, paged, and saying what is not in it."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,13 +85,15 @@ def test_tests_are_listed_by_path(shop: Door) -> None:
     }
 
 
-def test_the_public_api_is_what_is_explicitly_offered(shop: Door) -> None:
+def test_the_public_api_is_what_packages_offer_by_their_manifests(shop: Door) -> None:
     api = section(shop, "public_api")
     assert isinstance(api, list)
     assert [(one["module"], one["name"]) for one in api] == [
         ("shop", "Store"),
-        ("web/src/index.ts", "start"),
-        ("web/src/index.ts", "default"),
+        ("web", "start"),
+        ("web", "default"),
+        ("shop.cli", "main"),
+        ("shop.deep.er.x", "x"),
     ]
     assert all(one["def_uid"] for one in api)
 
@@ -137,3 +140,50 @@ def test_the_default_stays_short_for_a_large_tree(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["src/", "./src", "./src/"])
 def test_a_directory_may_be_written_in_any_usual_way(shop: Door, path: str) -> None:
     assert section(shop, "structure", path=path) == section(shop, "structure", path="src")
+
+
+def test_every_section_tells_about_the_given_directory_only(shop: Door) -> None:
+    every = ["structure", "languages", "entry_points", "dependencies", "test_layout", "public_api"]
+    found = result_of(call(shop, "map_repo", {"include": every, "path": "web"}))
+    assert found["structure"]["file_count"] == 4
+    assert found["structure"]["contexts"] == [".", "web"]
+    assert {one["language"] for one in found["languages"]} == {"typescript", "json", "proto"}
+    assert [one["path"] for one in found["entry_points"]] == ["web/src/index.ts"]
+    assert found["dependencies"] == {"external_modules": [], "import_count": 1}
+    assert found["test_layout"]["test_files"] == ["web/src/app.test.ts"]
+    assert {one["path"] for one in found["public_api"]} == {"web/src/index.ts"}
+    assert found["not_indexed"] == {}
+    assert found["left_out"] == {}
+
+
+def test_the_structure_is_limited_as_a_whole_and_goes_on_with_a_cursor(shop: Door) -> None:
+    arguments: dict[str, object] = {"include": ["structure"], "depth": 5, "limit": 4}
+    seen: list[str] = []
+    cursor = None
+    while True:
+        answer = result_of(call(shop, "map_repo", {**arguments, "cursor": cursor}))
+        page = [path for path, is_repeated in walk_nodes(answer["structure"]["tree"]) if not is_repeated]
+        assert len(page) <= 4
+        seen += page
+        cursor = answer["pagination"].get("next_cursor")
+        if cursor is None:
+            break
+    whole = result_of(call(shop, "map_repo", {"include": ["structure"], "depth": 5}))["structure"]["tree"]
+    assert sorted(seen) == sorted(path for path, _ in walk_nodes(whole))
+    assert len(seen) == len(set(seen)) == 18
+
+
+def walk_nodes(nodes: list[dict[str, Any]]) -> list[tuple[str, bool]]:
+    """Return the paths of a tree, and whether each only leads to others that are on this page."""
+    found = []
+    for node in nodes:
+        found.append((node["path"], node["is_dir"] and node.get("file_count") is None))
+        found += walk_nodes(node.get("children") or [])
+    return found
+
+
+def test_a_cursor_of_another_directory_is_refused(shop: Door) -> None:
+    first = result_of(call(shop, "map_repo", {"include": ["structure"], "limit": 1}))
+    cursor = first["pagination"]["next_cursor"]
+    answer = call(shop, "map_repo", {"include": ["structure"], "path": "src", "cursor": cursor})
+    assert error_of(answer) == "CURSOR_INVALID"

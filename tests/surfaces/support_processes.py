@@ -38,7 +38,11 @@ class Sandbox:
 
     @property
     def env(self) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("CODEPLANE__", "GIT_", "XDG_"))}
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("CODEPLANE__", "GIT_", "XDG_")) and key != "CI"
+        }
         return kept | {
             "HOME": str(self.home),
             "XDG_CONFIG_HOME": str(self.home / "config"),

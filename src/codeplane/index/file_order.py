@@ -1,5 +1,6 @@
 """The order in which answers show files: code, tests, examples, documentation and data, vendored code."""
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -9,6 +10,14 @@ _PROSE: Final = frozenset(
 _EXAMPLES: Final = frozenset({"example", "examples", "sample", "samples", "demo", "demos"})
 _VENDORED: Final = frozenset({"vendor", "vendored", "_vendor", "third_party", "node_modules"})
 _TEST_MARKS: Final = ("test/", "tests/", "testing/", "spec/", "__tests__/", "test_", "_test.", ".test.", ".spec.")
+
+# So many paths, and whether they are tests, are remembered: an edit asks about all of them.
+_KNOWN_PATHS: Final = 100_000
+_TEST_FILE: Final = re.compile(
+    r"(?:^|/)(?:test_[^/]*\.pyw?|[^/]*_tests?\.(?:py|go|rb|exs|c|cc|cpp|rs|lua|sh)|tests?\.py"
+    r"|[^/]*\.(?:test|spec)\.(?:[cm]?[jt]sx?|vue)|[^/]*(?:Test|Tests|Spec|IT)\.(?:java|kt|scala|cs|php|swift|groovy)"
+    r"|[^/]*_spec\.rb|[^/]*Spec\.hs|__tests__/[^/]*\.[cm]?[jt]sx?)$"
+)
 
 
 @lru_cache(maxsize=32_768)
@@ -26,3 +35,9 @@ def is_test_path(path: str) -> bool:
     """Tell whether a path looks like a test or what tests need."""
     lowered = path.lower()
     return any(mark in lowered for mark in _TEST_MARKS)
+
+
+@lru_cache(maxsize=_KNOWN_PATHS)
+def is_test_file(path: str) -> bool:
+    """Tell whether a path is that of a file that holds tests."""
+    return _TEST_FILE.search(path) is not None

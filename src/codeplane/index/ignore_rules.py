@@ -91,6 +91,10 @@ class Rule:
     source: str
 
 
+# What an index without the overlay leaves out.
+UNTRACKED: Final = Rule("not tracked by git", RuleKind.SOFT, "index.overlay")
+
+
 @dataclass(frozen=True, slots=True)
 class _Compiled:
     """A line as an expression for the entry itself; what lies below an entry is judged with its parents."""
@@ -239,7 +243,7 @@ def _without_trailing_spaces(line: str) -> str:
 @cache
 def _prunable_rules() -> _RuleList:
     """Return the soft rules that every tree has; compiled on first use: short commands never look at a path."""
-    return _RuleList(Rule(line, RuleKind.SOFT, "built-in") for line in PRUNABLE_LINES)
+    return _RuleList(Rule(line, RuleKind.SOFT, "built-in") for line in (*DEFAULT_SOFT_LINES, *PRUNABLE_LINES))
 
 
 def _secret_match(entry: _Entry) -> _Compiled | None:
@@ -303,12 +307,20 @@ class IgnoreRules:
     """The rules of one working tree, read from its `.cplignore` files when first needed.
 
     `tracked` is asked at most once, and only when a soft rule matches; `tracking_decided` then becomes true, for those
-    who want to know whether a decision rests on it.
+    who want to know whether a decision rests on it. With `only_tracked` everything else is left out, too.
     Invariant: an instance sees the files as they were when it first read them; make a new one per call.
     """
 
-    def __init__(self, root: Path, tracked: Callable[[], TrackedPaths], compiled: CompiledFiles | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        tracked: Callable[[], TrackedPaths],
+        compiled: CompiledFiles | None = None,
+        *,
+        only_tracked: bool = False,
+    ) -> None:
         self.root = root
+        self._only_tracked = only_tracked
         self._compiled = compiled or CompiledFiles(root)
         self._load_tracked = tracked
         self._tracked: TrackedPaths | None = None
@@ -337,6 +349,12 @@ class IgnoreRules:
         built_in = _built_in_rule(name)
         if built_in is not None:
             return built_in
+        excluded = self._excluded(text, name, directory, is_directory=is_directory)
+        if excluded is None and self._only_tracked and not self._is_tracked(text, is_directory=is_directory):
+            return UNTRACKED
+        return excluded
+
+    def _excluded(self, text: str, name: str, directory: str, *, is_directory: bool) -> Rule | None:
         matched = self._last_match((text, name, is_directory), directory, _EVERY_KIND)
         if matched is None:
             return None
@@ -409,8 +427,7 @@ def _read_rules(root: Path, directory: str) -> list[Rule]:
     try:
         lines = (root / source).read_text(encoding="utf-8-sig", errors="replace").splitlines()
     except OSError:
-        # Without a file at the root the defaults apply; elsewhere there is nothing to apply.
-        return [] if directory else [Rule(line, RuleKind.SOFT, "built-in") for line in DEFAULT_SOFT_LINES]
+        return []
     rules: list[Rule] = []
     kind = RuleKind.HARD
     for number, line in enumerate(lines, start=1):

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from codeplane.index.dependents import Reach, computes_imports, reach_of, unknown_hops
 from codeplane.index.facts.reader import FactReader
+from codeplane.index.file_order import is_test_file
 from codeplane.index.index_store import IndexedFile
-from codeplane.index.repository_map import is_test_file
 from codeplane.index.symbol_names import qualifier
 from codeplane.languages.catalog import load_language
 

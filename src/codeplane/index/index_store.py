@@ -3,6 +3,7 @@
 Everything here is derived: a file that is missing, damaged or of another schema is thrown away and built again.
 """
 
+import json
 import marshal
 import shutil
 import sqlite3
@@ -43,6 +44,8 @@ _LOCK_SECONDS: Final = 600.0
 KEPT_SNAPSHOTS: Final = 50
 # Where it stands that the links of the newest epoch are still to be made.
 UNLINKED: Final = "unlinked"
+# Where it stands which contexts were declared when the index was made.
+DECLARED: Final = "declared_contexts"
 # So long a reader may go on with a pack that was replaced.
 _READERS_SECONDS: Final = 600
 
@@ -193,6 +196,11 @@ class Published(NamedTuple):
     epoch: int
     pack: str
     is_linked: bool
+
+
+def declared_text(declared: Iterable[tuple[str, str]]) -> str:
+    """Return declared contexts as they are kept."""
+    return json.dumps([list(one) for one in declared])
 
 
 class IndexStore:

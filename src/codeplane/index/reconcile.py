@@ -25,6 +25,7 @@ from codeplane.index.discovery import LeftOut
 from codeplane.index.file_order import file_rank
 from codeplane.index.index_store import (
     DAMAGE,
+    DECLARED,
     KEPT_SNAPSHOTS,
     PACK_IS_CUT,
     UNLINKED,
@@ -33,6 +34,7 @@ from codeplane.index.index_store import (
     IndexStore,
     Published,
     StoredState,
+    declared_text,
     number_of,
     published_in,
     stored_files,
@@ -159,6 +161,7 @@ class Reconciler:
         self.listeners: list[Progress] = []
         self.offered: dict[tuple[str, bytes], FileFacts] = {}
         self.head_start: HeadStart | None = None
+        self.declared: tuple[tuple[str, str], ...] = ()
         self._running = threading.Lock()
         self._turn = threading.Condition()
         self._started = 0
@@ -335,6 +338,8 @@ class Reconciler:
     def _brought_up_to_date(self) -> ReconcileReport:
         begun = time.perf_counter()
         before = self.state
+        if before is None and self._declares_other_contexts():
+            self.store.distrust("other contexts are declared")
         if self.store.distrusted:
             self.store.start_over(self.store.distrusted)
             self.state = None
@@ -360,6 +365,16 @@ class Reconciler:
             total_ms=(time.perf_counter() - begun) * 1000,
             healed=self.store.healed,
         )
+
+    def _declares_other_contexts(self) -> bool:
+        """Tell whether the stored index was made with other declared contexts."""
+        try:
+            return self.store.epoch() > 0 and self.store.meta(DECLARED, "[]") != declared_text(self.declared)
+        except CodePlaneError as error:
+            if error.code not in DAMAGE | {"DATABASE_UNAVAILABLE"}:
+                raise
+            # Damage is found again, and mended, when the update begins.
+            return False
 
     def _expect_many(self, ends: ExitStack, files: Mapping[str, FileStamp]) -> None:
         """Start the processes that will extract facts, while the sweep goes on; they end with the update."""
@@ -544,6 +559,7 @@ class Reconciler:
                     removed=removed,
                     suspects=suspects,
                     holds_tracked=self._holds_tracked,
+                    declared=self.declared,
                     progress=self._progress,
                     offered=offered,
                     pool=self._taken_pool(),

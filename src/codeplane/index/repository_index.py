@@ -17,6 +17,7 @@ from codeplane.index.freshness import Freshness, are_fresh, freshness_of
 from codeplane.index.ignore_rules import IgnoreRules
 from codeplane.index.index_store import IndexStore
 from codeplane.index.reconcile import IndexState, Reconciler, ReconcileReport
+from codeplane.index.repository_map import list_contexts
 from codeplane.index.seeding import seed_index
 from codeplane.index.sweep import Sweeper, directories_tell
 from codeplane.languages.catalog import is_text_only
@@ -61,6 +62,8 @@ class Surroundings:
 
     `tracking_stamps` differ when what git tracks may differ; `last_epoch` is the last one that anybody was told of;
     `seed` is the directory of an index to begin with when there is none; `head_start` has facts for a first build.
+    `has_overlay` says that files are indexed which git does not track; `rules` say the same.
+    `declared_contexts` are families and roots that are contexts because a person says so.
     """
 
     rules: Callable[[], IgnoreRules]
@@ -70,6 +73,8 @@ class Surroundings:
     last_epoch: Callable[[], int]
     seed: Path | None
     head_start: "HeadStart | None" = None
+    has_overlay: bool = True
+    declared_contexts: tuple[tuple[str, str], ...] = ()
 
 
 class RepositoryIndex:
@@ -82,11 +87,17 @@ class RepositoryIndex:
         self.was_seeded = around.seed is not None and seed_index(around.seed, directory)
         self.store = IndexStore(directory, around.last_epoch)
         self._sweeper = Sweeper(
-            root, around.rules, around.tracking_stamps, around.now_ns, keeps_listings=directories_tell(directory)
+            root,
+            around.rules,
+            around.tracking_stamps,
+            around.now_ns,
+            keeps_listings=directories_tell(directory),
+            policy="overlay" if around.has_overlay else "tracked",
         )
         self._root = root
         self._reconciler = Reconciler(root, self.store, self._sweeper, around.now_ns, around.holds_tracked)
         self._reconciler.head_start = around.head_start
+        self._reconciler.declared = around.declared_contexts
         self._states: OrderedDict[int, IndexState] = OrderedDict()
         self.last_report: ReconcileReport | None = None
         self.n_refreshes = 0
@@ -229,6 +240,15 @@ class RepositoryIndex:
                 found = sha256_bytes("\0".join("\0".join(row) for row in rows).encode("utf-8", "surrogatepass"))
             self._content = (epoch, found)
         return self._content[1]
+
+    def contexts(self) -> list[dict[str, object]]:
+        """Return the contexts that own files or were refused, with their state."""
+        with self.facts() as reader:
+            return [
+                {"root": one.root or ".", "family": one.family, "status": one.status, "reason": one.reason,
+                 "files": one.n_files}
+                for one in list_contexts(reader)
+            ]  # fmt: skip
 
     def counts(self) -> IndexCounts:
         """Return how much the published epoch holds."""

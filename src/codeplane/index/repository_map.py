@@ -1,31 +1,20 @@
 """What a repository is made of, read from the index alone."""
 
 import json
-import re
 import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
-from codeplane.index.facts.model import ExportEntry
 from codeplane.index.facts.outline import NAME_LINE
-from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactReader
-from codeplane.index.file_order import is_test_path
+from codeplane.index.file_order import is_test_file, is_test_path
 from codeplane.index.index_store import IndexedFile
 from codeplane.index.symbol_names import qualifier
 from codeplane.languages.facts import DefinitionKind
 
-# So many paths, and whether they are tests, are remembered: an edit asks about all of them.
-_KNOWN_PATHS: Final = 100_000
-_TEST_FILE: Final = re.compile(
-    r"(?:^|/)(?:test_[^/]*\.pyw?|[^/]*_tests?\.(?:py|go|rb|exs|c|cc|cpp|rs|lua|sh)|tests?\.py"
-    r"|[^/]*\.(?:test|spec)\.(?:[cm]?[jt]sx?|vue)|[^/]*(?:Test|Tests|Spec|IT)\.(?:java|kt|scala|cs|php|swift|groovy)"
-    r"|[^/]*_spec\.rb|[^/]*Spec\.hs|__tests__/[^/]*\.[cm]?[jt]sx?)$"
-)
 _MAIN_KINDS: Final = (int(DefinitionKind.FUNCTION), int(DefinitionKind.METHOD))
 
 
@@ -52,14 +41,22 @@ class EntryPoint:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class ContextState:
+    """A context with its status, the reason for it, and the number of files it owns."""
+
+    root: str
+    family: str
+    status: str
+    reason: str
+    n_files: int
+
+
 def count_directories(files: Iterable[IndexedFile], line_counts: Mapping[int, int], below: str) -> DirectoryCount:
     """Return the tree below a directory with counts, directories and files by name."""
     root = DirectoryCount(below.rpartition("/")[2], below, 0, [], [])
     known = {below: root}
-    prefix = f"{below}/" if below else ""
     for file in sorted(files, key=lambda one: one.path):
-        if not file.path.startswith(prefix):
-            continue
         directory, _, name = file.path.rpartition("/")
         node = _directory(known, directory)
         node.files.append((name, file.path, line_counts.get(file.text_id or 0, 0)))
@@ -98,12 +95,29 @@ def find_entry_points(reader: FactReader) -> list[EntryPoint]:
     return list(found.values())
 
 
-def external_modules(reader: FactReader) -> tuple[list[tuple[str, int]], int]:
-    """Return what is imported from outside of the repository with counts, and how many imports there are in all."""
+def is_below(path: str, directory: str) -> bool:
+    """Tell whether a path is a directory or in it; the empty text is the repository itself."""
+    return not directory or path == directory or path.startswith(f"{directory}/")
+
+
+def list_contexts(reader: FactReader) -> list[ContextState]:
+    """Return the contexts that own files, and those that were refused, by root and family."""
+    rows = reader.connection.execute(
+        "SELECT root, family, status, reason, (SELECT count(*) FROM files WHERE files.unit_id = units.unit_id) AS n"
+        " FROM units WHERE n > 0 OR status IN ('detached', 'failed') ORDER BY root, family"
+    )
+    return [ContextState(*row) for row in rows]
+
+
+def external_modules(reader: FactReader, below: str = "") -> tuple[list[tuple[str, int]], int]:
+    """Return what files below a directory import from outside of the repository, and how many imports they have."""
     counts: Counter[str] = Counter()
     n_all = 0
+    prefix = f"{below}/" if below else ""
     for source, module, language, n_files in reader.connection.execute(
-        "SELECT source, located.module, language, count(*) FROM located JOIN files USING (file_id) GROUP BY 1, 2, 3"
+        "SELECT source, located.module, language, count(*) FROM located JOIN files USING (file_id)"
+        " WHERE path = ? OR substr(path, 1, ?) = ? GROUP BY 1, 2, 3",
+        (below, len(prefix), prefix),
     ):
         n_all += n_files
         name = _package_of(source, language)
@@ -157,31 +171,7 @@ _PACKAGE_READERS: Final[Mapping[str, Callable[[str], str]]] = {
 
 def test_files(files: Iterable[IndexedFile]) -> list[str]:
     """Return the files that hold tests, by path."""
-    return sorted(file.path for file in files if _TEST_FILE.search(file.path))
-
-
-@lru_cache(maxsize=_KNOWN_PATHS)
-def is_test_file(path: str) -> bool:
-    """Tell whether a path is that of a file that holds tests."""
-    return _TEST_FILE.search(path) is not None
-
-
-def public_api(reader: FactReader) -> list[ExportEntry]:
-    """Return the names that packages offer: explicit exports, and what the top of a package defines or imports."""
-    queries = FactQueries(reader)
-    units = [
-        row[0]
-        for row in reader.connection.execute("SELECT unit_id FROM units WHERE status = 'valid' ORDER BY root, family")
-    ]
-    found = []
-    for unit_id in units:
-        explicit = [
-            entry
-            for entry in queries.iterate_export_entries(unit_id)
-            if entry.evidence_kind != "default_module" and not entry.exported_name.startswith("_")
-        ]
-        found.extend(explicit)
-    return found
+    return sorted(file.path for file in files if is_test_file(file.path))
 
 
 def _declared_scripts(reader: FactReader) -> list[EntryPoint]:

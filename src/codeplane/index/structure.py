@@ -1,7 +1,7 @@
 """What depends on more than one file's bytes: units, the identities of definitions, links, snapshots of epochs."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -9,10 +9,18 @@ from typing import Any, Final, NamedTuple
 
 from codeplane.index.contexts.probe import ParseQuality
 from codeplane.index.facts.encoded import named_definitions
-from codeplane.index.index_store import KEPT_SNAPSHOTS, IndexedFile, filling_definitions, insert_rows, write_meta
+from codeplane.index.index_store import (
+    DECLARED,
+    KEPT_SNAPSHOTS,
+    IndexedFile,
+    declared_text,
+    filling_definitions,
+    insert_rows,
+    write_meta,
+)
 from codeplane.index.linking.update import FamilyLinks, FileToLink, LinkChanges, OutlineCache
 from codeplane.index.symbol_names import qualifier
-from codeplane.index.units import assign_units, is_marker, unit_roots
+from codeplane.index.units import OwnershipInputs, assign_units, is_marker, unit_roots
 from codeplane.languages.catalog import linking_rules
 from codeplane.languages.linking import LinkingRules
 
@@ -93,15 +101,14 @@ class StructureUpdate:
     def __init__(
         self,
         connection: sqlite3.Connection,
-        text_of: Callable[[str], str | None],
-        holds_tracked: Callable[[str], bool],
+        asked: OwnershipInputs,
         kept: Structure | None,
         nameable: Mapping[int, bytes],
     ) -> None:
         self._connection = connection
         self._nameable = nameable
-        self._text_of = text_of
-        self._holds_tracked = holds_tracked
+        self._asked = asked
+        self._text_of = asked.text_of
         self._kept = kept
         self._outlines = kept.outlines if kept is not None else OutlineCache(connection)
         self.structure = kept
@@ -228,10 +235,12 @@ class StructureUpdate:
             facts_id = files[path].facts_id
             return ParseQuality(*self._outlines.outline(facts_id).quality) if facts_id is not None else None
 
-        owned = assign_units(self._connection, files, self._text_of, quality_of, self._holds_tracked)
+        owned = assign_units(self._connection, files, self._asked, quality_of)
         rows = [(owned.get(path), one.file_id) for path, one in files.items() if owned.get(path) != one.unit_id]
         self._connection.executemany("UPDATE files SET unit_id = ? WHERE file_id = ?", rows)
-        write_meta(self._connection, {"probed": "\n".join(sorted(probed))})
+        write_meta(
+            self._connection, {"probed": "\n".join(sorted(probed)), DECLARED: declared_text(self._asked.declared)}
+        )
 
     def _files(self, path: str | None = None) -> dict[str, _File]:
         """Return what is known of every file, or of one."""
@@ -245,16 +254,18 @@ class StructureUpdate:
 
     @staticmethod
     def _families(files: Mapping[str, _File], roots: Mapping[int, tuple[str, str]]) -> list[_Family]:
-        """Return the families that can be linked; a file that no unit owns is not linked."""
+        """Return the files that are linked together; one that no unit owns is linked by its path and manifests."""
         members: dict[LinkingRules, dict[str, _File]] = {}
         for path, one in files.items():
             rules = linking_rules(one.dialect)
-            if rules is None or one.facts_id is None or one.unit_id not in roots:
+            if rules is None or one.facts_id is None:
                 continue
             members.setdefault(rules, {})[path] = one
         found = []
         for rules, group in members.items():
-            names = {roots[one.unit_id][0] for one in group.values() if one.unit_id is not None}
+            names = {
+                roots[one.unit_id][0] for one in group.values() if one.unit_id is not None and one.unit_id in roots
+            }
             family_roots = tuple(sorted({root for name, root in roots.values() if name in names}))
             found.append(_Family(rules, group, family_roots, min(one.dialect for one in group.values())))
         return found

@@ -30,6 +30,8 @@ _RACY_LISTING_NS: Final = 3_000_000_000
 # From so many files on it pays to prepare for much work.
 MANY_FILES: Final = 1000
 _KIND_OF_FILE: Final = 0o170000
+# What stands between the policy that decisions follow and the stamps that they rest on.
+_POLICY_END: Final = "|"
 _REGULAR: Final = stat.S_IFREG
 _LINK: Final = stat.S_IFLNK
 _DIRECTORY: Final = stat.S_IFDIR
@@ -112,8 +114,10 @@ class Sweeper:
         now_ns: Callable[[], int],
         *,
         keeps_listings: bool = True,
+        policy: str = "",
     ) -> None:
         self._root = root
+        self._policy = policy
         self._make_rules = rules
         self._deciders = deciders
         self._now_ns = now_ns
@@ -144,7 +148,10 @@ class Sweeper:
         self._ignore_paths = {path for path in files if path.endswith(IGNORE_FILE)}
         self._ignore_stamps = self._stamps_of_rules(files)
         self._primed_decisions = (files, left_out)
-        if repr(self._decided_by) != decided_by:
+        if self.decided_by.partition(_POLICY_END)[0] != decided_by.partition(_POLICY_END)[0]:
+            # Other files are in by another policy, whatever was decided.
+            self._forget()
+        elif self.decided_by != decided_by:
             self._forget_tracking()
 
     def _take_primed_decisions(self) -> None:
@@ -231,7 +238,7 @@ class Sweeper:
     @property
     def decided_by(self) -> str:
         """Return what the decisions rest on, to be kept for the next process."""
-        return repr(self._decided_by)
+        return f"{self._policy}{_POLICY_END}{self._decided_by!r}"
 
     def sweep(self, expect_many: ManyFiles | None = None) -> Sweep:
         """Return every file that is in, with its stamp, and everything that is left out, in a fixed order.

@@ -34,7 +34,7 @@ _SYSTEM_CLOCK: Final = SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """What to look for; a literal matches byte by byte unless `ignore_case`."""
+    """What to look for; a literal matches byte by byte unless `ignore_case`. Files in `without` are not searched."""
 
     text: str
     is_regex: bool = False
@@ -42,6 +42,7 @@ class TextQuery:
     whole_word: bool = False
     paths: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +110,13 @@ def ordered_files(state: IndexState, query: TextQuery) -> tuple[IndexedFile, ...
     """Return the files in scope in the order in which they are searched."""
     matchers = [matcher_for(pattern) for pattern in query.paths]
     languages = frozenset(query.languages)
-    if not languages and not matchers:
+    if not languages and not matchers and not query.without:
         return state.in_order
     return tuple(
         file
         for file in state.in_order
-        if (not languages or file.language in languages)
+        if file.path not in query.without
+        and (not languages or file.language in languages)
         and (not matchers or any(matches(file.path) for matches in matchers))
     )
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
@@ -13,6 +14,14 @@ from codeplane.index.contexts.probe import ParseQuality
 from codeplane.index.contexts.router import ContextRouter
 
 
+class OwnershipInputs(NamedTuple):
+    """What decides who owns a file besides the files: texts, what git tracks, and the contexts a person declares."""
+
+    text_of: Callable[[str], str | None]
+    holds_tracked: Callable[[str], bool]
+    declared: tuple[tuple[str, str], ...]
+
+
 def is_marker(path: str) -> bool:
     """Tell whether a file marks a context, so that its content may change who owns what."""
     parsed = _parsed(path)
@@ -22,17 +31,19 @@ def is_marker(path: str) -> bool:
 def assign_units(
     connection: sqlite3.Connection,
     paths: Iterable[str],
-    text_of: Callable[[str], str | None],
+    asked: OwnershipInputs,
     quality_of: Callable[[str], ParseQuality | None],
-    holds_tracked: Callable[[str], bool],
 ) -> dict[str, int]:
     """Find the contexts, keep them as units, and return the unit of each file that has one."""
     files = tuple(parsed for path in paths if (parsed := _parsed(path)) is not None)
 
     def is_tracked(directory: RepoPath) -> bool:
-        return holds_tracked(directory_text(directory))
+        return asked.holds_tracked(directory_text(directory))
 
-    view = TreeView(files, lambda path: text_of(path.text), is_tracked, lambda path: quality_of(path.text))
+    declared = tuple((family, RepoPath.parse(root)) for family, root in asked.declared)
+    view = TreeView(
+        files, lambda path: asked.text_of(path.text), is_tracked, lambda path: quality_of(path.text), declared
+    )
     found = discover_contexts(view)
     unit_ids = _keep_units(connection, found.contexts)
     router = ContextRouter(found.contexts, is_tracked)

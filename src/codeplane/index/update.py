@@ -22,6 +22,7 @@ from codeplane.index.structure import FileChanges, Links, Structure, StructureUp
 from codeplane.index.sweep import FileStamp
 from codeplane.index.text_pack import PackWriter
 from codeplane.index.tree_reader import UNREADABLE, TreeReader
+from codeplane.index.units import OwnershipInputs
 from codeplane.languages.catalog import LANGUAGES, dialect_of
 from codeplane.languages.file_names import language_of
 
@@ -43,6 +44,7 @@ class UpdateInput:
     removed: list[str]
     suspects: list[str]
     holds_tracked: Callable[[str], bool]
+    declared: tuple[tuple[str, str], ...]
     progress: Progress
     offered: OfferedFacts
     pool: ExtractionPool | None
@@ -142,9 +144,8 @@ class IndexUpdate:
         reaches_others = False
         if is_new or made is Links.ALL:
             changes = FileChanges(given.known, frozenset(added), frozenset(changed), frozenset(removed))
-            update = StructureUpdate(
-                self.connection, self._text_of_path, given.holds_tracked, self.structure, intake.nameable
-            )
+            asked = OwnershipInputs(self._text_of_path, given.holds_tracked, given.declared)
+            update = StructureUpdate(self.connection, asked, self.structure, intake.nameable)
             reaches_others = update.run(changes, epoch, made)
             self.structure = update.structure
             self._left = [rank, update.link_all] if made is Links.LATER else []

@@ -15,8 +15,9 @@ from codeplane.languages.facts import DefinitionKind
 class UnitView:
     """The files of one language family in a repository, as far as linking may look.
 
-    `paths` are relative to the repository, sorted; files that no context owns are not among them. `roots` are the roots
-    of the family's contexts, empty text for the repository itself. `package_of` gives what a file declares itself to
+    `paths` are relative to the repository, sorted; files that no context owns, such as those of a package that its
+    workspace does not list, are among them. `roots` are the roots of the family's contexts, empty text for the
+    repository itself. `package_of` gives what a file declares itself to
     belong to. `text_of` reads any indexed file of the repository (a configuration file), None when there is none.
     """
 

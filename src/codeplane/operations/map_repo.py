@@ -1,5 +1,8 @@
 """`map_repo`: what a repository is made of, in a few lines, from the index."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, WithJsonSchema
@@ -7,7 +10,9 @@ from pydantic import Field, WithJsonSchema
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import counted
 from codeplane.index.discovery import count_left_out
+from codeplane.index.facts.reader import FactReader
 from codeplane.index.index_store import IndexedFile
+from codeplane.index.public_api import public_api
 from codeplane.index.reconcile import IndexState
 from codeplane.index.repository_map import (
     DirectoryCount,
@@ -15,10 +20,12 @@ from codeplane.index.repository_map import (
     count_languages,
     external_modules,
     find_entry_points,
-    public_api,
+    is_below,
+    list_contexts,
     test_files,
 )
 from codeplane.languages.catalog import is_text_only
+from codeplane.languages.families import FAMILY_BY_NAME, FamilyType
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.models import ListOfOne, Pagination, PathText, Request, Result
@@ -32,6 +39,8 @@ _DEEPER = 3
 _DEFAULT_POINTS = 10
 _SHOWN_TOP = 14
 _SHOWN_INNER = 5
+_SHOWN_REFUSED = 5
+_SHOWN_FILES = 12
 
 
 class MapRepoRequest(Request):
@@ -45,7 +54,7 @@ class MapRepoRequest(Request):
     include: Annotated[list[Section], ListOfOne] = Field(
         default_factory=list, description="Sections; by default structure, languages, entry_points in short."
     )
-    path: PathText = Field(".", description="Show the structure of this directory.")
+    path: PathText = Field(".", description="Tell about this directory only, in every section.")
     depth: int | None = Field(None, ge=1, le=20, description="Directory levels.")
     limit: int = Field(100, ge=1, le=1000, description="Items per section.")
     cursor: str | None = Field(None, description="Goes on where the last answer was cut.")
@@ -66,13 +75,25 @@ class DirectoryNode(Result):
     line_count: int | None = None
 
 
+class ContextInfo(Result):
+    """A package or workspace, and whether its files have it as their context."""
+
+    root: str
+    family: str
+    status: Literal["valid", "failed", "empty", "detached"]
+    reason: str
+    file_count: int
+
+
 class Structure(Result):
     """The directory tree, with counts of indexed files."""
 
     root: str
     tree: list[DirectoryNode]
     file_count: int
+    is_short: bool = Field(description="Files below the top are not listed; include structure lists them.")
     contexts: list[str]
+    context_states: list[ContextInfo] = Field(description="Every context that owns files or was refused.")
 
 
 class LanguageShare(Result):
@@ -110,10 +131,11 @@ class LayoutOfTests(Result):
 
 
 class ApiEntry(Result):
-    """A name that is explicitly offered."""
+    """A name that users of a package can import."""
 
     name: str
     module: str
+    path: str
     def_uid: str | None = None
     certainty: str
     evidence: str | None = None
@@ -138,141 +160,183 @@ class MapRepoResult(Result):
 def _handle(context: CallContext, request: MapRepoRequest) -> MapRepoResult:
     index = context.workspace.index
     state = index.state()
-    sections = tuple(dict.fromkeys(request.include)) or _DEFAULT_SECTIONS
     offset, epoch = _place(request)
     if epoch is not None and epoch != state.epoch:
         raise CodePlaneError("CURSOR_EXPIRED", "The files changed since the first page.")
-    cut: dict[str, int] = {}
+    below = "" if request.path == "." else request.path.rstrip("/")
+    files = [file for file in state.files.values() if is_below(file.path, below)]
+    if below and not files:
+        hint = "list_files shows what is there, left out or not."
+        raise CodePlaneError("FILE_NOT_FOUND", f"There is no indexed file below {below}.", hint=hint)
     with index.facts() as reader:
-        found: dict[str, Any] = {}
-        limit = request.limit if request.include else _DEFAULT_POINTS
-        if "structure" in sections:
-            found["structure"] = _structure(context, state, request, cut, reader.connection)
-        if "languages" in sections:
-            found["languages"] = _languages(state)
-        if "entry_points" in sections:
-            points = [
-                EntryPointInfo(
-                    path=one.path,
-                    line=one.line,
-                    kind=one.kind,
-                    name=one.name,
-                    qualified_name=one.qualified_name,
-                    why=one.why,
-                )
-                for one in find_entry_points(reader)
-            ]
-            found["entry_points"] = _cut("entry_points", points, offset, limit, cut)
-        if "dependencies" in sections:
-            modules, n_imports = external_modules(reader)
-            names = _cut("dependencies", [name for name, _ in modules], offset, limit, cut)
-            found["dependencies"] = Dependencies(external_modules=names, import_count=n_imports)
-        if "test_layout" in sections:
-            tests = test_files(state.files.values())
-            shown = _cut("test_layout", tests, offset, limit, cut)
-            found["test_layout"] = LayoutOfTests(test_files=shown, test_count=len(tests))
-        if "public_api" in sections:
-            entries = [
-                ApiEntry(
-                    name=one.exported_name,
-                    module=one.module,
-                    def_uid=one.def_uid,
-                    certainty=one.certainty,
-                    evidence=one.evidence_kind,
-                )
-                for one in public_api(reader)
-            ]
-            found["public_api"] = _cut("public_api", entries, offset, limit, cut)
-    cursor = None
-    if request.include and any(section != "structure" for section in cut):
-        cursor = make_cursor(NAME, {"offset": offset + limit, "epoch": state.epoch, "include": sorted(sections)})
+        view = _View(context, request, reader, state, files, below, offset)
+        sections = tuple(dict.fromkeys(request.include)) or _DEFAULT_SECTIONS
+        found = {section: _SECTIONS[section](view) for section in sections}
+    cursor = make_cursor(NAME, {**_question(request), "offset": offset + request.limit, "epoch": state.epoch})
     return MapRepoResult(
         **found,
-        not_indexed=_problems(state.files.values()),
-        left_out=count_left_out(state.left_out),
-        cut=cut,
-        pagination=Pagination(next_cursor=cursor, total_estimate=None),
+        not_indexed=_problems(files),
+        left_out=count_left_out(item for item in state.left_out if is_below(item.path, below)),
+        cut=view.cut,
+        pagination=Pagination(next_cursor=cursor if request.include and view.cut else None, total_estimate=None),
         epoch=state.epoch,
     )
+
+
+@dataclass(slots=True)
+class _View:
+    """What the sections of one answer are made from; `cut` counts what did not fit, by section."""
+
+    context: CallContext
+    request: MapRepoRequest
+    reader: FactReader
+    state: IndexState
+    files: list[IndexedFile]
+    below: str
+    offset: int
+    cut: dict[str, int] = field(default_factory=dict)
+
+    def page(self, section: str, items: list[Any]) -> list[Any]:
+        """Return the items of this page, and remember how many follow."""
+        limit = self.request.limit if self.request.include else _DEFAULT_POINTS
+        left = len(items) - self.offset - limit
+        if left > 0:
+            self.cut[section] = left
+        return items[self.offset : self.offset + limit]
+
+
+def _question(request: MapRepoRequest) -> dict[str, Any]:
+    """Return what binds a cursor to its question."""
+    return {"include": sorted(set(request.include)), "path": request.path.rstrip("/"), "depth": request.depth}
 
 
 def _place(request: MapRepoRequest) -> tuple[int, int | None]:
     if request.cursor is None:
         return 0, None
     state = read_cursor(NAME, request.cursor)
-    if state.get("include") != sorted(dict.fromkeys(request.include)):
-        raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to other sections.")
+    if any(state.get(key) != value for key, value in _question(request).items()):
+        raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to other sections, another path or another depth.")
     offset, epoch = state.get("offset"), state.get("epoch")
     if not isinstance(offset, int) or not isinstance(epoch, int) or offset < 0:
         raise CodePlaneError("CURSOR_INVALID", "The cursor was not made by map_repo.")
     return offset, epoch
 
 
-def _cut(section: str, items: list[Any], offset: int, limit: int, cut: dict[str, int]) -> list[Any]:
-    left = len(items) - offset - limit
-    if left > 0:
-        cut[section] = left
-    return items[offset : offset + limit]
-
-
-def _structure(
-    context: CallContext, state: IndexState, request: MapRepoRequest, cut: dict[str, int], connection: Any
-) -> Structure:
-    below = "" if request.path == "." else request.path.rstrip("/")
-    lines = {text.text_id: text.line_count for text in state.texts.values()}
-    tree = count_directories(state.files.values(), lines, below)
-    if below and not tree.n_files:
-        hint = "list_files shows what is there, left out or not."
-        raise CodePlaneError("FILE_NOT_FOUND", f"There is no indexed file below {below}.", hint=hint)
+def _structure(view: _View) -> Structure:
+    request = view.request
+    lines = {text.text_id: text.line_count for text in view.state.texts.values()}
+    tree = count_directories(view.files, lines, view.below)
     is_short = not request.include and request.depth is None
-    depth = request.depth or (_DEFAULT_DEPTH if is_short else _DEEPER)
-    shown = _Tree(request.limit * 10, is_short=is_short)
-    nodes = shown.nodes(tree, depth, is_top=True)
-    if shown.n_cut:
-        cut["structure"] = shown.n_cut
-    rows = connection.execute(
-        "SELECT DISTINCT root FROM units WHERE status = 'valid' AND unit_id IN (SELECT unit_id FROM files)"
-        " ORDER BY root"
+    items = _levels(tree, request.depth or (_DEFAULT_DEPTH if is_short else _DEEPER), is_short=is_short)
+    left = len(items) - view.offset - request.limit
+    if left > 0:
+        view.cut["structure"] = left
+    states = [
+        ContextInfo(
+            root=one.root or ".", family=one.family, status=one.status, reason=one.reason, file_count=one.n_files
+        )
+        for one in list_contexts(view.reader)
+        if is_below(one.root, view.below) or is_below(view.below, one.root)
+    ]
+    return Structure(
+        root=view.context.workspace.root.name,
+        tree=_as_tree(items[view.offset : view.offset + request.limit], view.below),
+        file_count=tree.n_files,
+        is_short=is_short,
+        contexts=sorted({one.root for one in states if one.status == "valid"}),
+        context_states=states,
     )
-    contexts = [row[0] or "." for row in rows]
-    return Structure(root=context.workspace.root.name, tree=nodes, file_count=tree.n_files, contexts=contexts)
 
 
-class _Tree:
-    """Turns counted directories into nodes, as many as fit; the short form shows directories and the top's files."""
-
-    def __init__(self, limit: int, *, is_short: bool) -> None:
-        self._left = limit
-        self._is_short = is_short
-        self.n_cut = 0
-
-    def nodes(self, directory: DirectoryCount, depth: int, *, is_top: bool) -> list[DirectoryNode]:
-        """Return the children of a directory."""
-        found = []
-        for one in directory.directories:
-            if not self._fits(one.n_files):
-                continue
-            children = self.nodes(one, depth - 1, is_top=False) if depth > 1 else None
-            found.append(
-                DirectoryNode(name=one.name, path=one.path, is_dir=True, file_count=one.n_files, children=children)
-            )
-        if not self._is_short or is_top:
+def _levels(top: DirectoryCount, depth: int, *, is_short: bool) -> list[DirectoryNode]:
+    """Return directories and files level by level; the short form has files of the top level only."""
+    found: list[DirectoryNode] = []
+    level = [top]
+    for remaining in range(depth, 0, -1):
+        for directory in level:
             found.extend(
-                DirectoryNode(name=name, path=path, is_dir=False, line_count=n_lines)
-                for name, path, n_lines in directory.files
-                if self._fits(1)
+                DirectoryNode(
+                    name=one.name,
+                    path=one.path,
+                    is_dir=True,
+                    file_count=one.n_files,
+                    children=[] if remaining > 1 else None,
+                )
+                for one in directory.directories
             )
-        return found
+            if not is_short or directory is top:
+                found.extend(
+                    DirectoryNode(name=name, path=path, is_dir=False, line_count=n_lines)
+                    for name, path, n_lines in directory.files
+                )
+        level = [one for directory in level for one in directory.directories]
+    return found
 
-    def _fits(self, n_files: int) -> bool:
-        self._left -= 1
-        if self._left < 0:
-            self.n_cut += n_files
-        return self._left >= 0
+
+def _as_tree(nodes: list[DirectoryNode], below: str) -> list[DirectoryNode]:
+    """Return a page of nodes as a tree; directories around them that were on an earlier page are named again."""
+    known = {one.path: one for one in nodes if one.is_dir}
+    top: list[DirectoryNode] = []
+    for node in nodes:
+        child, parent = node, node.path.rpartition("/")[0]
+        while parent != below and parent not in known:
+            around = DirectoryNode(name=parent.rpartition("/")[2], path=parent, is_dir=True, children=[child])
+            known[parent] = around
+            child, parent = around, parent.rpartition("/")[0]
+        children = top if parent == below else known[parent].children
+        if children is not None:
+            children.append(child)
+    return top
 
 
-def _languages(state: IndexState) -> list[LanguageShare]:
-    counts = count_languages(state.files.values())
+def _entry_points(view: _View) -> list[EntryPointInfo]:
+    points = [
+        EntryPointInfo(
+            path=one.path,
+            line=one.line,
+            kind=one.kind,
+            name=one.name,
+            qualified_name=one.qualified_name,
+            why=one.why,
+        )
+        for one in find_entry_points(view.reader)
+        if is_below(one.path, view.below)
+    ]
+    return view.page("entry_points", points)
+
+
+def _dependencies(view: _View) -> Dependencies:
+    modules, n_imports = external_modules(view.reader, view.below)
+    return Dependencies(
+        external_modules=view.page("dependencies", [name for name, _ in modules]), import_count=n_imports
+    )
+
+
+def _test_layout(view: _View) -> LayoutOfTests:
+    tests = test_files(view.files)
+    return LayoutOfTests(test_files=view.page("test_layout", tests), test_count=len(tests))
+
+
+def _public_api(view: _View) -> list[ApiEntry]:
+    api = public_api(view.reader)
+    view.context.incomplete.extend(api.unknown)
+    entries = [
+        ApiEntry(
+            name=one.name,
+            module=one.module,
+            path=one.path,
+            def_uid=one.def_uid,
+            certainty=one.certainty,
+            evidence=one.evidence,
+        )
+        for one in api.names
+        if is_below(one.path, view.below)
+    ]
+    return view.page("public_api", entries)
+
+
+def _languages(view: _View) -> list[LanguageShare]:
+    counts = count_languages(view.files)
     total = sum(count for _, count in counts) or 1
     return [
         LanguageShare(
@@ -283,6 +347,18 @@ def _languages(state: IndexState) -> list[LanguageShare]:
         )
         for name, count in counts
     ]
+
+
+_SECTIONS: Mapping[str, Callable[[_View], Any]] = MappingProxyType(
+    {
+        "structure": _structure,
+        "languages": _languages,
+        "entry_points": _entry_points,
+        "dependencies": _dependencies,
+        "test_layout": _test_layout,
+        "public_api": _public_api,
+    }
+)
 
 
 def _problems(files: Any) -> dict[str, int]:
@@ -309,12 +385,21 @@ def _structure_lines(result: MapRepoResult) -> list[str]:
     lines: list[str] = []
     if result.structure is not None:
         lines.append(f"{result.structure.root}: {counted(result.structure.file_count, 'file')}")
-        lines.extend(_tree_lines(result.structure.tree, ""))
+        lines.extend(_tree_lines(result.structure.tree, "", is_short=result.structure.is_short))
         if len(result.structure.contexts) > 1:
             lines.append("contexts: " + _listed(result.structure.contexts, 10))
+        refused = [one for one in result.structure.context_states if _is_refused_code(one)]
+        lines.extend(f" {one.root} ({one.family}) {one.status}: {one.reason}" for one in refused[:_SHOWN_REFUSED])
+        if len(refused) > _SHOWN_REFUSED:
+            lines.append(f" {len(refused) - _SHOWN_REFUSED} more contexts are detached or failed")
     if result.languages is not None:
         lines.append("languages: " + _listed([_share(one) for one in result.languages], 8))
     return lines
+
+
+def _is_refused_code(one: ContextInfo) -> bool:
+    is_code = FAMILY_BY_NAME[one.family].type is FamilyType.CODE
+    return is_code and one.status in {"detached", "failed"}
 
 
 def _share(one: LanguageShare) -> str:
@@ -333,39 +418,46 @@ def _section_lines(result: MapRepoResult) -> list[str]:
         lines.append(f"test files: {result.test_layout.test_count}")
         lines.extend(f" {path}" for path in result.test_layout.test_files)
     if result.public_api is not None:
-        lines.append("public API:")
+        lines.append(f"public API: {_api_count(result)}")
         lines.extend(f" {one.module}.{one.name}" for one in result.public_api)
     return lines
 
 
-def _tree_lines(nodes: list[DirectoryNode], indent: str) -> list[str]:
-    """Return the tree as lines; inner directories without files of their own share a line, long lists are counted."""
-    lines = []
+def _api_count(result: MapRepoResult) -> str:
+    shown = len(result.public_api or ())
+    left = result.cut.get("public_api", 0)
+    return f"{shown} names shown, {left} more" if left else counted(shown, "name")
+
+
+def _tree_lines(nodes: list[DirectoryNode], indent: str, *, is_short: bool) -> list[str]:
+    """Return the tree as lines; inner directories without files of their own share a line.
+
+    The short form counts what a long list has besides its largest items.
+    """
     directories = [one for one in nodes if one.is_dir]
-    files = [one for one in nodes if not one.is_dir]
-    shown = directories
-    if not indent and len(directories) > _SHOWN_TOP:
-        shown = sorted(
-            sorted(directories, key=lambda one: -(one.file_count or 0))[:_SHOWN_TOP], key=lambda one: one.name
-        )
+    shown = _largest(directories, _SHOWN_TOP) if is_short and not indent else directories
+    lines: list[str] = []
     for one in shown:
         children = one.children or []
-        has_files = any(not child.is_dir for child in children)
-        deeper = any(child.children for child in children)
-        if has_files or deeper:
-            lines.append(f"{indent} {one.name}/ {one.file_count}")
-            lines.extend(_tree_lines(children, f"{indent}  "))
+        head = f"{indent} {one.name}/" + (f" {one.file_count}" if one.file_count is not None else "")
+        if any(not child.is_dir or child.children for child in children):
+            lines += [head, *_tree_lines(children, f"{indent}  ", is_short=is_short)]
             continue
-        largest = sorted(children, key=lambda child: (-(child.file_count or 0), child.name))[:_SHOWN_INNER]
-        inner = ", ".join(f"{child.name} {child.file_count}" for child in largest)
-        more = f", {len(children) - len(largest)} more" if len(children) > len(largest) else ""
-        lines.append(f"{indent} {one.name}/ {one.file_count}" + (f": {inner}{more}" if inner else ""))
+        inner = sorted(children, key=lambda child: (-(child.file_count or 0), child.name))
+        names = [f"{child.name} {child.file_count}" for child in inner]
+        lines.append(f"{head}: {_listed(names, _SHOWN_INNER if is_short else len(names))}" if names else head)
     if len(shown) < len(directories):
         lines.append(f"{indent} {len(directories) - len(shown)} more directories")
-    if files:
-        names = [one.name for one in files]
-        lines.append(f"{indent} " + _listed(names, 12 if not indent else 30))
+    names = [one.name for one in nodes if not one.is_dir]
+    if names:
+        lines.append(f"{indent} " + _listed(names, _SHOWN_FILES if is_short else len(names)))
     return lines
+
+
+def _largest(directories: list[DirectoryNode], shown: int) -> list[DirectoryNode]:
+    """Return the directories with the most files, in their order."""
+    largest = sorted(directories, key=lambda one: -(one.file_count or 0))[:shown]
+    return sorted(largest, key=lambda one: one.name)
 
 
 def _listed(items: list[str], shown: int) -> str:

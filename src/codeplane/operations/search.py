@@ -39,20 +39,31 @@ def _handle(context: CallContext, request: SearchRequest) -> SearchResult:
     _check_patterns(request.scope.paths)
     _check_languages(context, request.scope.languages)
     begun = context.workspace.clock.monotonic()
+    ignored = search_symbols.ignored_files(context, request)
     if request.mode == "lexical":
-        found = _lexical(context, request)
+        found = _lexical(context, request, ignored)
     elif request.mode == "references":
         found = search_symbols.references(context, request)
     else:
         found = search_symbols.definitions(context, request)
     elapsed = context.workspace.clock.monotonic() - begun
-    return found.model_copy(update={"query_time_ms": round(elapsed * 1000)})
+    return found.model_copy(
+        update={"query_time_ms": round(elapsed * 1000), "ignored_files": _n_ignored(context, request, ignored)}
+    )
 
 
-def _lexical(context: CallContext, request: SearchRequest) -> SearchResult:
+def _n_ignored(context: CallContext, request: SearchRequest, ignored: frozenset[str]) -> int:
+    """Return how many files in scope were left out because git ignores them."""
+    if not ignored:
+        return 0
+    in_scope = ordered_files(context.workspace.index.state(), _query(request, frozenset()))
+    return sum(file.path in ignored for file in in_scope)
+
+
+def _lexical(context: CallContext, request: SearchRequest, ignored: frozenset[str]) -> SearchResult:
     if request.scope.kinds:
         context.warnings.append("`kinds` says nothing about lines of text; it was not used")
-    query = _query(request)
+    query = _query(request, ignored)
     index = context.workspace.index
     epoch, after = _place(request)
     state = index.state(epoch)
@@ -118,7 +129,7 @@ def _any_word(query: str) -> str:
     return "|".join(re.escape(word) for word in sorted(set(query.replace('"', " ").split()), key=len, reverse=True))
 
 
-def _query(request: SearchRequest) -> TextQuery:
+def _query(request: SearchRequest, without: frozenset[str]) -> TextQuery:
     aliases = language_aliases()
     return TextQuery(
         request.query,
@@ -127,6 +138,7 @@ def _query(request: SearchRequest) -> TextQuery:
         whole_word=request.whole_word,
         paths=tuple(request.scope.paths),
         languages=tuple(aliases.get(name.lower(), name.lower()) for name in request.scope.languages),
+        without=without,
     )
 
 
@@ -242,6 +254,9 @@ def _render(result: SearchResult) -> str:
         lines.append(f"No line in {counted(result.files_searched, 'file')}.")
     if not result.results:
         lines.extend(f"not searched: {count} {reason}" for reason, count in result.not_searched.items())
+    if result.ignored_files:
+        many = counted(result.ignored_files, "file")
+        lines.append(f"{many} that git ignores not searched: `include_ignored: true` adds them.")
     if result.pagination.next_cursor:
         total = result.pagination.total_estimate
         of = f"{len(result.results)} of {total} are shown; " if total is not None else ""

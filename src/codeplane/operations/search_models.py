@@ -40,6 +40,7 @@ class SearchRequest(Request):
     cursor: str | None = Field(None, description="Goes on where the last answer was cut.")
     include_snippets: bool = Field(True, description="Show the line of each hit.")
     enrichment: Literal["none", "minimal", "standard", "function", "class"] = "none"
+    include_ignored: bool = Field(False, description="Also files that git ignores.")
 
     @model_validator(mode="before")
     @classmethod
@@ -92,6 +93,7 @@ class SearchResult(Result):
     epoch: int
     about: str | None = Field(None, description="What the references are of, and what is not among them.")
     files_searched: int
+    ignored_files: int = Field(0, description="Files in scope that were not searched because git ignores them.")
     not_searched: dict[str, int] = Field(description="Files in scope whose text is not indexed, by reason.")
 
 

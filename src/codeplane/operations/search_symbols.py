@@ -34,7 +34,6 @@ from codeplane.operations.search_models import (
     SearchHit,
     SearchRequest,
     SearchResult,
-    SearchScope,
     SymbolInfo,
     question_of,
 )
@@ -91,7 +90,7 @@ def references(context: CallContext, request: SearchRequest) -> SearchResult:
         if not meant or len(meant) > MAX_AMBIGUOUS:
             shown = [one.asked for one in meant]
             return _explained(reader, request, _instead_of_references(context, reader, request, shown))
-        accepts = _path_test(request.scope)
+        accepts = _path_test(context, request)
         after = _reference_place(request, reader)
         found = _all_references(context, reader, request, meant, accepts, after)
         hits = list(itertools.islice(found, request.limit + 1))
@@ -113,7 +112,7 @@ def references(context: CallContext, request: SearchRequest) -> SearchResult:
 def _imports_of(context: CallContext, reader: FactReader, request: SearchRequest, file: FactFile) -> SearchResult:
     """Answer who imports a file."""
     place = _reference_place(request, reader)
-    found = find_imports(reader, file, _path_test(request.scope), place[1:] if place is not None else None)
+    found = find_imports(reader, file, _path_test(context, request), place[1:] if place is not None else None)
     hits = list(itertools.islice(found, request.limit + 1))
     page = hits[: request.limit]
     cursor = None
@@ -152,7 +151,7 @@ def _symbols(context: CallContext, reader: FactReader, request: SearchRequest, w
     is_reference = request.mode == "references"
     scope = SymbolScope(
         kinds=kinds_from(request.scope.kinds),
-        accepts_path=_path_test(request.scope) if not is_reference else lambda _path: True,
+        accepts_path=(_definition_test if is_reference else _path_test)(context, request),
         languages=frozenset(aliases.get(name.lower(), name.lower()) for name in request.scope.languages),
     )
     index = context.workspace.index
@@ -165,9 +164,27 @@ def _symbols(context: CallContext, reader: FactReader, request: SearchRequest, w
     )
 
 
-def _path_test(scope: SearchScope) -> Callable[[str], bool]:
-    matchers = [matcher_for(pattern) for pattern in scope.paths]
-    return (lambda path: any(matches(path) for matches in matchers)) if matchers else (lambda _path: True)
+def ignored_files(context: CallContext, request: SearchRequest) -> frozenset[str]:
+    """Return the files that are not searched because git ignores them; none when the caller wants them too."""
+    if request.include_ignored:
+        return frozenset()
+    try:
+        return context.workspace.ignored_files(context.workspace.index.state())
+    except CodePlaneError as error:
+        context.warnings.append(f"files that git ignores were searched too: {error.message}")
+        return frozenset()
+
+
+def _path_test(context: CallContext, request: SearchRequest) -> Callable[[str], bool]:
+    matchers = [matcher_for(pattern) for pattern in request.scope.paths]
+    ignored = ignored_files(context, request)
+    return lambda path: path not in ignored and (not matchers or any(matches(path) for matches in matchers))
+
+
+def _definition_test(context: CallContext, request: SearchRequest) -> Callable[[str], bool]:
+    """Return which files may define what references are asked of: one that the query names, or any not ignored."""
+    ignored = ignored_files(context, request)
+    return lambda path: path not in ignored or request.query.strip().startswith(f"{path}:")
 
 
 def _all_references(

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from codeplane.core.logs import LoggingSettings, LogOutput
@@ -11,6 +11,7 @@ from codeplane.core.settings import Loaded, load_settings, setting
 from codeplane.core.tracing import TelemetrySettings
 from codeplane.ledger.sessions import SessionSettings
 from codeplane.ledger.tasks import RetentionSettings, TaskSettings
+from codeplane.workspace.context_settings import ContextSetting, declared_contexts, read_contexts_file
 from codeplane.workspace.places import Places
 
 
@@ -76,6 +77,24 @@ class EditSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """What is indexed."""
+
+    overlay: str = setting(
+        "auto",
+        doc="Index files that git does not track; `auto` does so unless the variable `CI` is set.",
+        choices=("auto", "true", "false"),
+    )
+
+
+def has_overlay(setting_value: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether files that git does not track are indexed."""
+    if setting_value != "auto":
+        return setting_value == "true"
+    return environ.get("CI", "").strip().lower() in {"", "0", "false"}
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be configured."""
 
@@ -84,6 +103,10 @@ class Settings:
     mcp: McpSettings = setting(McpSettings(), doc="The MCP surface.")
     logging: LoggingSettings = setting(LoggingSettings(), doc="Logs.")
     sessions: SessionSettings = setting(SessionSettings(), doc="Sessions.")
+    index: IndexSettings = setting(IndexSettings(), doc="What is indexed.")
+    contexts: tuple[ContextSetting, ...] = setting(
+        (), doc="Contexts that are there whatever is discovered; `.codeplane/contexts.yaml` may hold them instead."
+    )
     reads: ReadSettings = setting(ReadSettings(), doc="Reading files.")
     edits: EditSettings = setting(EditSettings(), doc="Changing files.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
@@ -150,7 +173,7 @@ def load_workspace_settings(
     Raises:
         CodePlaneError: CONFIG_INVALID with every problem found.
     """
-    return load_settings(
+    loaded = load_settings(
         Settings,
         (
             FileSource(places.user.config_file, str(places.user.config_file)),
@@ -159,3 +182,7 @@ def load_workspace_settings(
             OverrideSource(tuple(overrides)),
         ),
     )
+    contexts = (*loaded.values.contexts, *read_contexts_file(places))
+    # Said here, where every other mistake in a configuration is said.
+    declared_contexts(contexts)
+    return Loaded(replace(loaded.values, contexts=contexts), loaded.origins)

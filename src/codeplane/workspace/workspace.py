@@ -22,6 +22,7 @@ from codeplane.core.paths import RepoPath
 from codeplane.core.settings import Loaded
 from codeplane.core.tracing import open_tracer
 from codeplane.git.commit_graph import CommitGraph
+from codeplane.git.ignored import ignored_paths
 from codeplane.git.programs import Helper, find_helpers
 from codeplane.git.repo_version import RepoVersion, TrackedView
 from codeplane.git.repository import (
@@ -48,7 +49,8 @@ from codeplane.ledger.sessions import SessionRegistry
 from codeplane.ledger.task_book import TaskBook
 from codeplane.ledger.tasks import RepoSnapshot, TaskLimits, limits_of
 from codeplane.store.sqlite import is_disk_full
-from codeplane.workspace.config import Settings, load_workspace_settings
+from codeplane.workspace.config import Settings, has_overlay, load_workspace_settings
+from codeplane.workspace.context_settings import declared_contexts
 from codeplane.workspace.places import Places, UserPlaces, places_for, user_places
 
 if TYPE_CHECKING:
@@ -58,13 +60,14 @@ if TYPE_CHECKING:
     from codeplane.git.history import Commit
     from codeplane.govern.shell_risk.context import ShellContext
     from codeplane.index.head_start import HeadStart
+    from codeplane.index.reconcile import IndexState
     from codeplane.index.repository_index import RepositoryIndex
     from codeplane.workspace.git_bracket import GitBracket, GitLease
 
 _log = get_logger(__name__)
 
 # What `.codeplane/` hides from git: everything but the configuration that a team may want to commit.
-_PRIVATE_GITIGNORE = "*\n!config.yaml\n"
+_PRIVATE_GITIGNORE = "*\n!config.yaml\n!contexts.yaml\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,8 @@ class Workspace:
         self.head_start: HeadStart | None = None
         self.events = EventBus()
         self._tracked = TrackedView(repository)
+        self.has_overlay = has_overlay(loaded.values.index.overlay, os.environ)
+        self._ignored: tuple[object, frozenset[str]] | None = None
         self._compiled_ignore_files = CompiledFiles(repository.root)
         database, damaged = open_ledger_database(places.ledger, clock)
         self.chain = EventChain(database, clock)
@@ -251,6 +256,24 @@ class Workspace:
         """Return the ignore rules as they are on disk."""
         return IgnoreRules(self.root, self.tracked, self._compiled_ignore_files)
 
+    def _index_rules(self) -> IgnoreRules:
+        """Return the rules of the index, which without its overlay has only what git tracks."""
+        return IgnoreRules(self.root, self.tracked, self._compiled_ignore_files, only_tracked=not self.has_overlay)
+
+    def ignored_files(self, state: "IndexState") -> frozenset[str]:
+        """Return the files of a state of the index that git ignores; remembered as long as nothing changes.
+
+        Raises:
+            CodePlaneError: GIT_FAILED when git cannot tell.
+        """
+        excludes = self.repository.common_dir / "info" / "exclude"
+        key = (state.epoch, self._tracked.stamps(), excludes.stat().st_mtime_ns if excludes.exists() else 0)
+        if self._ignored is None or self._ignored[0] != key:
+            inside = tuple(f"{one.path}/" for one in self.repo_version().submodules)
+            loose = [path for path in state.files.keys() - self.tracked().files if not path.startswith(inside)]
+            self._ignored = (key, ignored_paths(self.root, loose))
+        return self._ignored[1]
+
     def task_limits(self) -> TaskLimits:
         """Return the limits of a task that nobody gave others."""
         return limits_of(self.settings.tasks)
@@ -280,13 +303,15 @@ class Workspace:
                 from codeplane.index.repository_index import RepositoryIndex, Surroundings  # noqa: PLC0415
 
                 around = Surroundings(
-                    rules=self.ignore_rules,
+                    rules=self._index_rules,
                     tracking_stamps=self._tracked.stamps,
                     holds_tracked=lambda directory: directory in self.tracked().directories,
                     now_ns=lambda: self.clock.now_ms() * 1_000_000,
                     last_epoch=lambda: self.chain.last_index_epoch(self.repository.worktree_id),
                     seed=self.places.shared if self.places.shared != self.places.private else None,
                     head_start=self.head_start,
+                    has_overlay=self.has_overlay,
+                    declared_contexts=declared_contexts(self.settings.contexts),
                 )
                 self._index = RepositoryIndex(self.root, self.places.private, around)
             return self._index
@@ -359,7 +384,8 @@ class Workspace:
         """Return what the index holds and when it was last brought up to date, without building it."""
         path = self.places.private / "index.db"
         if not self.has_index:
-            return {"status": "not built yet", "path": str(path), "epoch": None, "files": 0, "size_bytes": 0}
+            unbuilt = {"status": "not built yet", "path": str(path), "epoch": None, "files": 0, "size_bytes": 0}
+            return {**unbuilt, "overlay": self.has_overlay, "contexts": []}
         store = self.index.store
         report = self.index.last_report
         counts = self.index.counts()
@@ -378,6 +404,8 @@ class Workspace:
             "not_searched": counts.problems,
             "left_out": counts.left_out,
             "text_only_languages": counts.text_only,
+            "overlay": self.has_overlay,
+            "contexts": self.index.contexts() if epoch else [],
             "last_update": iso_from_ms(path.stat().st_mtime_ns // 1_000_000),
         }
         if report is not None:

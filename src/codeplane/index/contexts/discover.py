@@ -1,6 +1,7 @@
 """Find the contexts of a tree: markers, authority, membership and probe, in this order."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from codeplane.core.paths import RepoPath
 from codeplane.index.contexts.authority import detach_unlisted, read_fences
@@ -29,11 +30,26 @@ def discover_contexts(view: TreeView) -> ContextSet:
     markers = find_markers(view.files, universal)
     reading = read_fences(markers, view.read_text)
     declared = [fence.marker for fence in reading.fences if fence.marker.tier is Tier.PACKAGE]
-    candidates = detach_unlisted(make_candidates(markers, declared), reading.fences)
+    candidates = _with_declared(detach_unlisted(make_candidates(markers, declared), reading.fences), view.declared)
     excludes = exclude_specs(candidates)
     members = members_by_candidate(candidates, view.files, universal)
     contexts = (_probed(view, item, excludes[item], members.get(item, ())) for item in candidates)
     return ContextSet(tuple(contexts), reading.problems)
+
+
+def _with_declared(
+    candidates: tuple[Candidate, ...], declared: tuple[tuple[str, RepoPath], ...]
+) -> tuple[Candidate, ...]:
+    """Return the candidates with those that a person declares, which no workspace file detaches."""
+    if not declared:
+        return candidates
+    by_place = {(one.family, one.root): one for one in candidates}
+    for place in declared:
+        known = by_place.get(place)
+        by_place[place] = (
+            replace(known, detached="") if known is not None else Candidate(*place, Tier.PACKAGE, is_package=True)
+        )
+    return tuple(by_place[place] for place in sorted(by_place))
 
 
 def _probed(view: TreeView, candidate: Candidate, exclude: tuple[str, ...], members: Sequence[RepoPath]) -> Context:

@@ -84,13 +84,14 @@ class TreeView:
     """What discovery may know of a tree; the files are distinct, their order does not matter.
 
     `read_text` gives None for what cannot be read; `holds_tracked` is asked about directories; `parse_quality` gives
-    None where parsing makes no tree.
+    None where parsing makes no tree. `declared` are families and roots that a person makes contexts.
     """
 
     files: tuple[RepoPath, ...]
     read_text: Callable[[RepoPath], str | None]
     holds_tracked: Callable[[RepoPath], bool]
     parse_quality: Callable[[RepoPath], ParseQuality | None]
+    declared: tuple[tuple[str, RepoPath], ...] = ()
 
 
 def context_id_of(family: str, root: RepoPath) -> str:

@@ -20,7 +20,7 @@ from codeplane.languages.facts import (
     Import,
 )
 
-FORMAT: Final = 11
+FORMAT: Final = 12
 
 # How sure a name of the file's own scope is, besides the values of `Certainty`: several definitions under different
 # conditions are alternatives of one symbol; one of them may also be an import.

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Final
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.index.facts.exported_names import exported_names
 from codeplane.index.facts.file_view import FileView
 from codeplane.index.facts.model import (
     AnchorGroup,
@@ -264,23 +265,29 @@ class FactQueries:
         """Yield the exported names of a unit, by path and position."""
         number = 0
         for file, outline in self._outlines(unit_id):
-            targets, numbers = self._reader.resolution(file.file_id)
-            by_expression = {
-                (op, operand, name): position for position, (op, operand, name) in enumerate(outline.expressions)
-            }
-            for name, kind, target, certainty, evidence in _offers(outline):
-                uid = None
-                if kind == BindTarget.DEF and target >= 0:
-                    uid = self.uid_of(file, outline, target)
-                elif kind == BindTarget.IMPORT:
-                    own = by_expression.get((int(Op.OWN), -1, name), -1)
-                    position = by_expression.get((int(Op.IMPORT), target, ""), own)
-                    is_linked = 0 <= position < len(numbers) and numbers[position]
-                    uid = self._target_uid(targets[numbers[position] - 1] if is_linked else None)
+            for entry in self.export_entries_of(file, outline):
                 number += 1
-                label = Certainty(min(certainty, Certainty.UNCERTAIN)).label
-                module = qualifier(file.modules, file.path)
-                yield ExportEntry(_numbered(unit_id, number), unit_id, module, name, uid, label, evidence)
+                yield entry._replace(entry_id=_numbered(unit_id, number))
+
+    def export_entries_of(self, file: FactFile, outline: Outline) -> Iterator[ExportEntry]:
+        """Yield the exported names of one file in its order; `entry_id` counts them from 1."""
+        targets, numbers = self._reader.resolution(file.file_id)
+        by_expression = {
+            (op, operand, name): position for position, (op, operand, name) in enumerate(outline.expressions)
+        }
+        module, unit_id = qualifier(file.modules, file.path), file.unit_id or 0
+        offers = exported_names(file, outline, lambda: self._reader.text(file))
+        for number, (name, kind, target, certainty, evidence) in enumerate(offers, start=1):
+            uid = None
+            if kind == BindTarget.DEF and target >= 0:
+                uid = self.uid_of(file, outline, target)
+            elif kind == BindTarget.IMPORT:
+                own = by_expression.get((int(Op.OWN), -1, name), -1)
+                position = by_expression.get((int(Op.IMPORT), target, ""), own)
+                is_linked = 0 <= position < len(numbers) and numbers[position]
+                uid = self._target_uid(targets[numbers[position] - 1] if is_linked else None)
+            label = Certainty(min(certainty, Certainty.UNCERTAIN)).label
+            yield ExportEntry(number, unit_id, module, name, uid, label, evidence)
 
     def list_export_thunks(self, unit_id: int, limit: int) -> list[ExportThunk]:
         """Return the re-exports of a unit, by path and position."""
@@ -442,19 +449,6 @@ def checked(limit: int) -> int:
     if not 1 <= limit <= MAX_LIMIT:
         raise CodePlaneError("INVALID_ARGUMENTS", f"limit must be between 1 and {MAX_LIMIT}, not {limit}.")
     return limit
-
-
-def _offers(outline: Outline) -> Iterator[tuple[str, int, int, int, str]]:
-    """Yield what a file offers: name, target kind, target, certainty, evidence."""
-    listed = {row[0]: row for row in outline.export_rows if row[0]}
-    for name, (kind, target, certainty) in outline.file_binds.items():
-        evidence = "default_module"
-        if name in listed:
-            evidence = listed[name][4]
-        yield name, kind, target, certainty, evidence
-    for name, row in listed.items():
-        if name not in outline.file_binds:
-            yield name, row[1], row[2], row[3], row[4]
 
 
 def _reexports(outline: Outline, exported: set[str], *, is_package: bool) -> Iterator[tuple[str, str, dict[str, str]]]:

@@ -105,10 +105,10 @@ class GoLinker:
             if rules is not None and replaced is not None:
                 target = rules.replaced[replaced]
                 return None if target is None else _normal(posixpath.join(target, source[len(replaced) + 1 :]))
-        return self._in_other_module(source, work.used if work is not None else ())
+        return self._in_other_module(source, work.used if work is not None else None)
 
-    def _in_other_module(self, source: str, used: tuple[str, ...]) -> str | None:
-        """Return the directory of a package of another module of the repository, one that is in use before others."""
+    def _in_other_module(self, source: str, used: tuple[str, ...] | None) -> str | None:
+        """Return the directory of a package of another module of the repository; in a workspace of one that it uses."""
         module = source
         while module:
             roots = self._roots_of.get(module, [])
@@ -118,7 +118,7 @@ class GoLinker:
                 if (directory := self._inside_module(root, module, source)) is not None
             }
             if found:
-                chosen = [root for root in found if root in used] or list(found)
+                chosen = [root for root in found if used is None or root in used]
                 return found[chosen[0]] if len(chosen) == 1 else None
             module = posixpath.dirname(module)
         return None

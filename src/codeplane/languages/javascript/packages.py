@@ -16,6 +16,8 @@ _ENTRY_FIELDS: Final = ("source", "types", "typings", "module", "main")
 _SPECIAL_CONDITIONS: Final = frozenset(
     {"browser", "bun", "deno", "edge-light", "electron", "react-native", "workerd", "worker", "style", "sass", "svelte"}
 )
+# What `exports` may offer besides modules.
+_NOT_CODE: Final = frozenset({"css", "json", "scss", "svg", "wasm"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,42 @@ class Packages:
                 if found is not None:
                     return found
         return self._places.index_of(package.directory, is_typed=is_typed)
+
+    def entries(self, package: Package) -> tuple[list[tuple[str, str]], list[str]]:
+        """Return what others can import from a package, as written and as file, and the entries without a file.
+
+        A private package offers only what it declares.
+        """
+        exports = package.json.get("exports")
+        name = package.name or package.directory or "."
+        if exports is None:
+            declared = [field for field in _ENTRY_FIELDS if isinstance(package.json.get(field), str)]
+            if not declared and (package.json.get("private") is True or not package.name):
+                return [], []
+            entry = self.entry(package, "", is_typed=True)
+            return ([(name, entry)], []) if entry is not None else ([], [name] if declared else [])
+        found: dict[str, str] = {}
+        missing = []
+        for subpath in _subpaths(exports):
+            entry = None if "*" in subpath else self.entry(package, subpath[2:], is_typed=True)
+            if "*" in subpath:
+                fitting = self._fitting(package, subpath)
+                found.update({key: path for key, path in fitting.items() if not _is_closed(exports, key)})
+            elif entry is not None:
+                found[subpath] = entry
+            elif subpath.rpartition(".")[2] not in _NOT_CODE:
+                missing.append(name + subpath.removeprefix("."))
+        return [(name + subpath.removeprefix("."), path) for subpath, path in found.items()], missing
+
+    def _fitting(self, package: Package, pattern: str) -> dict[str, str]:
+        """Return the files that a pattern of `exports` offers, by the path that is written to import them."""
+        exports = package.json.get("exports")
+        targets = _leaves(exports[pattern], "*") if isinstance(exports, dict) else []
+        for target in targets:
+            found = self._places.sources_below(package.directory, target) if target.startswith("./") else {}
+            if found:
+                return {pattern.replace("*", middle): path for middle, path in found.items()}
+        return {}
 
     def imported(self, directory: str, source: str, *, is_typed: bool) -> str | None:
         """Return the file that a name with `#` means, by the `imports` of the package around."""
@@ -189,6 +227,18 @@ def _leaves(target: Json, middle: str) -> list[str]:
             conditions = as_object(value)
             waiting.extend((conditions[key], is_special or key in _SPECIAL_CONDITIONS) for key in reversed(conditions))
     return found or special
+
+
+def _subpaths(exports: Json) -> list[str]:
+    """Return the paths that `exports` offers; one that is closed by null is not among them."""
+    if not isinstance(exports, dict) or not any(key.startswith(".") for key in exports):
+        return ["."] if exports else []
+    return [key for key, target in exports.items() if target is not None]
+
+
+def _is_closed(exports: Json, subpath: str) -> bool:
+    """Tell whether `exports` offers a path by a pattern and closes it by a longer one."""
+    return not _matching(exports, subpath)
 
 
 def _pnpm_patterns(text: str | None) -> tuple[str, ...]:

@@ -15,6 +15,8 @@ _SOURCES: Final = {
     ".cjs": (".cts", ".d.cts"),
 }
 _BUILT_ENDINGS: Final = (".d.ts", ".d.mts", ".d.cts", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
+# Folders that build tools make for one kind of output.
+_OUTPUT_FOLDERS: Final = frozenset({"cjs", "commonjs", "dist", "dts", "es", "esm", "lib", "mjs", "types", "umd"})
 _SOURCE_ENDINGS: Final = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 
 
@@ -63,22 +65,55 @@ class Places:
         parts = inside.split("/")
         if len(parts) < 2 or join(package, parts[0]) in self.directories:
             return None
-        stem = "/".join(parts[1:])
-        for ending in _BUILT_ENDINGS:
-            if stem.endswith(ending):
-                stem = stem.removesuffix(ending)
-                break
+        stem = _without_ending("/".join(parts[1:]))
         found = self._built_from(join(package, "src"), stem)
         return found.pop() if len(found) == 1 else None
 
     def _built_from(self, root: str, stem: str) -> set[str]:
+        """Return the sources of the longest path that fits; two if a folder may be one of the output or of the source.
+
+        Build tools put folders of their own before the source's path, never after its beginning.
+        """
         parts = stem.split("/")
         found: set[str] = set()
         for skipped in range(len(parts)):
             inner = join(root, "/".join(parts[skipped:]))
             direct = {inner + one for one in _SOURCE_ENDINGS if inner + one in self.files}
             found |= direct or {f"{inner}/index{one}" for one in _SOURCE_ENDINGS if f"{inner}/index{one}" in self.files}
+            if found and parts[skipped] not in _OUTPUT_FOLDERS:
+                break
         return found
+
+    def sources_below(self, package: str, target: str) -> dict[str, str]:
+        """Return the files that a target with a star means, by what stands for the star."""
+        before, _, after = target.partition("*")
+        base = self._source_directory(package, normal(join(package, before.rpartition("/")[0])) or package)
+        start = join(base, before.rpartition("/")[2]) if before.rpartition("/")[2] else f"{base}/" if base else ""
+        end = _without_ending(after)
+        found: dict[str, str] = {}
+        for path in sorted(self.files):
+            stem = _without_ending(path)
+            if path.startswith(start) and stem.endswith(end) and not stem.endswith((".test", ".spec")):
+                found.setdefault(stem[len(start) : len(stem) - len(end)], path)
+        return {middle: path for middle, path in found.items() if middle}
+
+    def _source_directory(self, package: str, directory: str) -> str:
+        """Return a directory, or the one below `src` from which it is built when it is not there."""
+        parts = directory[len(package) :].strip("/").split("/")
+        if directory in self.directories or not parts[0]:
+            return directory
+        for skipped in range(1, len(parts) + 1):
+            source = join(join(package, "src"), "/".join(parts[skipped:]))
+            if source in self.directories:
+                return source
+        return directory
+
+
+def _without_ending(path: str) -> str:
+    for ending in _BUILT_ENDINGS:
+        if path.endswith(ending):
+            return path.removesuffix(ending)
+    return path
 
 
 def join(directory: str, name: str) -> str:

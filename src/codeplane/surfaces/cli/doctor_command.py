@@ -15,6 +15,7 @@ from codeplane.core.redaction import redact
 from codeplane.core.version import VERSION
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import json_option, print_json, repo_option, set_option
+from codeplane.surfaces.cli.status_command import context_lines
 from codeplane.surfaces.server.client import get_json
 from codeplane.surfaces.server.facts import running_server
 from codeplane.workspace.config import load_workspace_settings
@@ -76,6 +77,7 @@ def run_checks(places: Places, overrides: tuple[str, ...]) -> list[Check]:
                 _verdict("event chain", lambda: _event_chain(workspace)),
                 _verdict("interrupted calls", lambda: _open_calls(workspace)),
                 _verdict("index", lambda: _index(workspace)),
+                _verdict("contexts", lambda: _contexts(workspace)),
             ]
     except CodePlaneError as error:
         checks.append(Check("private directory", "problem", error.report().as_text()))
@@ -136,6 +138,11 @@ def _index(workspace: Workspace) -> str:
     as_text = ", ".join(f"{count} {name}" for name, count in counts.text_only.items())
     left = f"; as text only: {as_text}" if as_text else ""
     return f"{counted(counts.files, 'file')} at epoch {summary['epoch']}{left}{healed}"
+
+
+def _contexts(workspace: Workspace) -> str:
+    lines = context_lines(workspace.index_summary())
+    return lines[0][1] if lines else "none"
 
 
 def _server(places: Places) -> str:

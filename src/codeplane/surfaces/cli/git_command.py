@@ -14,9 +14,11 @@ from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.operation import AnyOperation
 from codeplane.surfaces.cli.call_command import run_once
 from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
+from codeplane.surfaces.cli.paths import path_from_here
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 PREFIX = "git_"
+_PATH_FIELDS = frozenset({"path", "paths"})
 _PLAIN = (str, int, bool, float)
 # What words without an option's name mean, where it is not `paths`.
 _MAIN_FIELDS = {
@@ -51,6 +53,8 @@ class GitGroup(click.Group):
 def command() -> None:
     """Run a git tool through the door: checked, recorded, and undone by `cpl undo`.
 
+    Paths are relative to the current directory.
+
     \b
       cpl git status
       cpl git stage-and-commit src --message "Mend the parser"
@@ -71,7 +75,7 @@ def tool_command(operation: AnyOperation) -> click.Command:
         arguments = {key: value for key, value in given.items() if value not in (None, ())}
         arguments |= _from_words(operation, words)
         with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-            answer = run_once(workspace, operation.name, arguments)
+            answer = run_once(workspace, operation.name, _with_paths(workspace.root, start, arguments))
         return finish(answer, as_json=as_json)
 
     words = [key.upper() for key in ("action", _main_field(operation)) if key in fields]
@@ -81,6 +85,17 @@ def tool_command(operation: AnyOperation) -> click.Command:
         *(_option(key, field) for key, field in fields.items()),
     ]
     return made
+
+
+def _with_paths(root: Path, start: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments whose paths, given relative to the current directory, are relative to the root."""
+    found = dict(arguments)
+    for name in _PATH_FIELDS & found.keys():
+        value = found[name]
+        is_one = isinstance(value, str)
+        paths = [path_from_here(root, start, one) for one in ([value] if is_one else value)]
+        found[name] = paths[0] if is_one else paths
+    return found
 
 
 def _main_field(operation: AnyOperation) -> str:

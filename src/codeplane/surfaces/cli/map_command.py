@@ -6,13 +6,14 @@ import click
 
 from codeplane.surfaces.cli.call_command import run_once
 from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
+from codeplane.surfaces.cli.paths import path_from_here
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 _SECTIONS = ("structure", "languages", "entry_points", "dependencies", "test_layout", "public_api")
 
 
 @click.command("map", short_help="Show what this repository is made of.")
-@click.argument("path", default=".")
+@click.argument("path", required=False)
 @click.option("--include", "-i", multiple=True, type=click.Choice(_SECTIONS), help="Sections to show in full.")
 @click.option("--depth", type=click.IntRange(1, 20), default=None, help="Directory levels.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="Items per section.")
@@ -21,7 +22,7 @@ _SECTIONS = ("structure", "languages", "entry_points", "dependencies", "test_lay
 @repo_option
 @set_option
 def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
-    path: str,
+    path: str | None,
     include: tuple[str, ...],
     depth: int | None,
     limit: int,
@@ -30,8 +31,12 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     start: str,
     overrides: tuple[str, ...],
 ) -> int:
-    """Show directories, languages and entry points; more by --include, with or without a running server."""
-    arguments = {"path": path, "include": list(include), "depth": depth, "limit": limit, "cursor": cursor}
+    """Show directories, languages and entry points; more by --include, with or without a running server.
+
+    PATH is relative to the current directory; by default the whole repository is shown.
+    """
+    arguments = {"include": list(include), "depth": depth, "limit": limit, "cursor": cursor}
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-        answer = run_once(workspace, "map_repo", arguments)
+        place = "." if path is None else path_from_here(workspace.root, start, path)
+        answer = run_once(workspace, "map_repo", {"path": place, **arguments})
     return finish(answer, as_json=as_json)

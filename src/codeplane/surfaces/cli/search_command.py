@@ -7,6 +7,7 @@ import click
 from codeplane.surfaces.cli.call_command import run_once
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
+from codeplane.surfaces.cli.paths import glob_from_here
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 
@@ -21,6 +22,7 @@ from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 @click.option("--ignore-case", "-i", is_flag=True, help="Upper and lower case are the same.")
 @click.option("--word", "-w", is_flag=True, help="Whole words only.")
 @click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only files that match, as in .gitignore.")
+@click.option("--no-ignore", "include_ignored", is_flag=True, help="Also files that git ignores.")
 @click.option("--language", "languages", multiple=True, help="Only files of this language.")
 @click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Hits to show.")
 @click.option("--cursor", default=None, help="Go on where the last answer was cut.")
@@ -36,6 +38,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     ignore_case: bool,  # noqa: FBT001
     word: bool,  # noqa: FBT001
     paths: tuple[str, ...],
+    include_ignored: bool,  # noqa: FBT001
     languages: tuple[str, ...],
     limit: int,
     cursor: str | None,
@@ -46,7 +49,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     """Find every line that holds QUERY, or a symbol of that name; exit code 1 when there is none.
 
     A symbol is a name, Class.method, path::Name, path:line or path:line:column. With -r a file or module is answered
-    with its imports.
+    with its imports. GLOB is relative to the current directory; one that begins with / to the repository's root.
     """
     arguments = {
         "query": query,
@@ -55,11 +58,13 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
         "regex": regex,
         "ignore_case": ignore_case,
         "whole_word": word,
-        "scope": {"paths": list(paths), "languages": list(languages), "kinds": list(kinds)},
+        "include_ignored": include_ignored,
         "limit": limit,
         "cursor": cursor,
     }
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-        answer = run_once(workspace, "search", arguments)
+        globs = [glob_from_here(workspace.root, start, glob) for glob in paths]
+        scope = {"paths": globs, "languages": list(languages), "kinds": list(kinds)}
+        answer = run_once(workspace, "search", {**arguments, "scope": scope})
     exit_code = finish(answer, as_json=as_json)
     return exit_code or (OK if getattr(answer.result, "results", ()) else FINDINGS)

@@ -21,6 +21,7 @@ from codeplane.workspace.places import Places
 from codeplane.workspace.workspace import WorkspaceRequest, locate_places, open_workspace
 
 _LOG_LINES = 50
+_SHOWN_CONTEXTS = 5
 
 
 @click.command("status", short_help="Show the server, the repository and the settings.")
@@ -135,6 +136,25 @@ def _governance_line(governance: dict[str, Any]) -> str:
     return text + (f"; {waiting} waiting for a person (`cpl approvals list`)" if waiting else "") + problem
 
 
+def _overlay(index: dict[str, Any]) -> list[tuple[str, str]]:
+    if index.get("overlay", True):
+        return []
+    return [("overlay", "off: files that git does not track are not indexed (`index.overlay: true` adds them)")]
+
+
+def context_lines(index: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the contexts of code that do not own their files, with the reason; the others by number."""
+    contexts = index.get("contexts") or []
+    refused = [one for one in contexts if one["status"] in {"detached", "failed"}]
+    valid = sum(one["status"] == "valid" for one in contexts)
+    text = f"{valid} valid" if contexts else ""
+    for one in refused[:_SHOWN_CONTEXTS]:
+        text += f"; {one['root']} ({one['family']}) {one['status']}: {one['reason']}"
+    if len(refused) > _SHOWN_CONTEXTS:
+        text += f"; {len(refused) - _SHOWN_CONTEXTS} more"
+    return [("contexts", text)] if text else []
+
+
 def _gaps(index: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what the index does not hold and why; what is always left out goes without saying."""
     labels = (("not searched", "not_searched"), ("left out", "left_out"), ("as text only", "text_only_languages"))
@@ -174,7 +194,9 @@ def _print_status(document: dict[str, Any], places: Places, *, verbose: bool) ->
             ("governance", _governance_line(document.get("governance", {}))),
             ("fingerprint", str(document.get("repo_fingerprint", "unknown"))[:16]),
             ("index", _index_line(document["index"])),
+            *_overlay(document["index"]),
             *_gaps(document["index"]),
+            *context_lines(document["index"]),
             ("last reconcile", document.get("last_reconcile") or f"with the next call; {_last_update(document)}"),
             ("ledger", counted(document.get("ledger_rows", 0), "row")),
             ("undo", _undo_line(document.get("undo") or {})),
