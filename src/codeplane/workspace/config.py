@@ -120,6 +120,7 @@ LOOSENING: Final[Mapping[str, str]] = {
     "edits.allowed": "other",
     "edits.undo_bytes": "less",
     "logging.outputs": "a file",
+    "metrics.open": "more",
     "retention.days": "less",
     "retention.tasks": "less",
     "sessions.idle_timeout_minutes": "more",
@@ -131,7 +132,7 @@ LOOSENING: Final[Mapping[str, str]] = {
 }
 HARMLESS: Final = frozenset(
     {
-        "logging.level", "logging.rotation.backups", "logging.rotation.max_bytes", "mcp.max_argument_bytes",
+        "contexts", "index.overlay", "logging.level", "logging.rotation.backups", "logging.rotation.max_bytes", "mcp.max_argument_bytes",
         "mcp.profile", "reads.full_inline_bytes", "reads.full_resource_bytes", "reads.page_bytes", "reads.range_bytes",
         "retention.batch", "server.port", "server.shutdown_grace_seconds", "server.worker_threads",
     }
