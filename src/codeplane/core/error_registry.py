@@ -170,6 +170,15 @@ ERROR_TABLE: tuple[ErrorEntry, ...] = (
         "Requests and configuration",
     ),
     ErrorEntry(
+        1018,
+        "PROGRAM_FAILED",
+        False,
+        True,
+        "The program ended with an error.",
+        "Mend the line that the message names and send the program again.",
+        "Requests and configuration",
+    ),
+    ErrorEntry(
         2001,
         "NOT_A_REPOSITORY",
         False,

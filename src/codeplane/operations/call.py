@@ -50,4 +50,5 @@ CALL = Operation(
         ),
     ),
     profiles=frozenset({"core"}),
+    reaches_all=True,
 )

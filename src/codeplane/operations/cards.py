@@ -27,6 +27,7 @@ class Card:
     effect: EffectClass
     profiles: frozenset[str]
     reaches_network: bool
+    reaches_all: bool
     input_schema: Mapping[str, Any]
 
 
@@ -46,6 +47,7 @@ def cards_text(operations: Mapping[str, AnyOperation]) -> str:
             "effect": operation.effect.value,
             "profiles": sorted(operation.profiles),
             "reaches_network": operation.reaches_network,
+            "reaches_all": operation.reaches_all,
             "input_schema": input_schema(operation),
         }
         for operation in operations.values()
@@ -68,5 +70,6 @@ def _card(operation: AnyOperation) -> Card:
         effect=operation.effect,
         profiles=operation.profiles,
         reaches_network=operation.reaches_network,
+        reaches_all=operation.reaches_all,
         input_schema=input_schema(operation),
     )

@@ -276,7 +276,7 @@ def _tool(card: Card, schema: Mapping[str, Any], further: Mapping[str, Any]) -> 
 
 
 def _annotations(card: Card) -> types.ToolAnnotations:
-    if card.name == CALL:
+    if card.reaches_all:
         # It reaches every operation, the destructive ones included.
         return types.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
     return types.ToolAnnotations(
