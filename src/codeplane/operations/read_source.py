@@ -286,7 +286,7 @@ def _render(result: ReadSourceResult) -> str:
 
 def _render_file(file: SourceFile) -> str:
     first, last = file.range
-    head = f"{file.path} lines {first}-{last} of {file.line_count} sha256={file.file_sha256}"
+    head = f"{file.path} lines {first}-{last} of {file.line_count} sha256={file.file_sha256[:12]}"
     notes = "".join(f"\n({note})" for note in file.notes)
     body = file.content.removesuffix("\n")
     if not file.content:
