@@ -1,6 +1,6 @@
 """The forms in which agents send edits, each turned into stretches of a file: occurrences, expressions, definitions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from codeplane.core.errors import CodePlaneError
@@ -8,7 +8,9 @@ from codeplane.core.paths import RepoPath
 from codeplane.core.printable import counted
 from codeplane.edit.planning import SpanEdit, not_found
 from codeplane.edit.texts import SourceFile
+from codeplane.languages.catalog import dialect_of, load_language
 from codeplane.languages.facts import Definition, DefinitionKind
+from codeplane.workspace.workspace import Workspace
 
 _MAX_LISTED: Final = 8
 
@@ -68,7 +70,7 @@ def _counted(path: RepoPath, file: SourceFile, found: list[SpanEdit], count: int
 
 
 def at_definition(
-    path: RepoPath, data: bytes, definitions: Callable[[], Sequence[Definition]], name: str, where: str, new: str
+    path: RepoPath, data: bytes, definitions: Sequence[Definition], name: str, where: str, new: str
 ) -> SpanEdit:
     """Return the edit that replaces a definition, or that inserts `before` or `after` it.
 
@@ -77,14 +79,27 @@ def at_definition(
     Raises:
         CodePlaneError: CONTENT_NOT_FOUND when the file defines no such name; CONTENT_AMBIGUOUS when it does twice.
     """
-    one = find_definition(path, data, definitions(), name)
+    one = find_definition(path, data, definitions, name)
     first, last = lines_of(data, one)
     if where == "after":
         return SpanEdit(_with_gap(new, before=True), start_line=last + 1, end_line=last)
-    decorated = first - _n_decorator_lines(data, first) if one.decorators else first
+    decorated = first - n_decorator_lines(data, first, one)
     if where == "before":
         return SpanEdit(_with_gap(new, before=False), start_line=decorated, end_line=decorated - 1)
     return SpanEdit(new, start_line=decorated if new.lstrip().startswith("@") else first, end_line=last)
+
+
+def definitions_in(workspace: Workspace, path: str, data: bytes) -> Sequence[Definition]:
+    """Return the definitions of a file as it is: from the index when that knows the same content."""
+    try:
+        known = workspace.index.known_definitions(path, data) if workspace.has_index else None
+    except CodePlaneError:
+        # A damaged index keeps nobody from reading; the next update mends it and says so.
+        known = None
+    if known is not None:
+        return known
+    language = load_language(dialect_of(path))
+    return language.extract(data).definitions if language is not None else []
 
 
 def find_definition(path: RepoPath, data: bytes, definitions: Sequence[Definition], name: str) -> Definition:
@@ -116,7 +131,10 @@ def lines_of(data: bytes, one: Definition) -> tuple[int, int]:
     return data.count(b"\n", 0, one.start) + 1, data.count(b"\n", 0, max(one.start, end)) + 1
 
 
-def _n_decorator_lines(data: bytes, first: int) -> int:
+def n_decorator_lines(data: bytes, first: int, one: Definition) -> int:
+    """Return how many lines above a definition are its decorators."""
+    if not one.decorators:
+        return 0
     lines = data.split(b"\n")[: first - 1]
     number = 0
     while number < len(lines) and lines[-1 - number].lstrip().startswith((b"@", b"#[")):

@@ -20,11 +20,11 @@ from codeplane.govern.stale_edits import LineEdit, merge_suggestion
 from codeplane.govern.writers import last_writer
 from codeplane.index.ignore_rules import matcher_for
 from codeplane.index.impact import COMPLETE, HIGH, PARTIAL, AffectedTests, MatchedTest
-from codeplane.languages.catalog import dialect_of, load_language
+from codeplane.languages.catalog import dialect_of
 from codeplane.languages.facts import Definition
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.fingerprints import FileChange
-from codeplane.operations.edit_forms import at_definition, matches, occurrences
+from codeplane.operations.edit_forms import at_definition, definitions_in, matches, occurrences
 from codeplane.operations.edit_patches import parse_patch
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.edited_symbols import Touched, touched_by
@@ -575,8 +575,8 @@ def _names_definition(edit: SourceEdit) -> bool:
 def _spans(workspace: Workspace, where: WritablePath, data: bytes, edit: SourceEdit) -> list[SpanEdit]:
     for place, name in (("replace", edit.definition), ("before", edit.before), ("after", edit.after)):
         if name is not None:
-            found = lambda: _definitions(workspace, where.real.text, data)  # noqa: E731
-            return [at_definition(where.asked, data, found, name, place, _new_text(edit))]
+            definitions = definitions_in(workspace, where.real.text, data)
+            return [at_definition(where.asked, data, definitions, name, place, _new_text(edit))]
     if edit.all or edit.count is not None or edit.regex:
         return _occurrences(where.asked, read_text(data), edit)
     return [SpanEdit(_new_text(edit), edit.expected_content, edit.start_line, edit.end_line)]
@@ -586,14 +586,6 @@ def _occurrences(path: RepoPath, file: SourceFile, edit: SourceEdit) -> list[Spa
     find = matches if edit.regex else occurrences
     count = edit.count if edit.count is not None else None if edit.all else 1
     return find(path, file, edit.expected_content or "", _new_text(edit), count)
-
-
-def _definitions(workspace: Workspace, path: str, data: bytes) -> list[Definition]:
-    known = _known_definitions(workspace, path, data)
-    if known is not None:
-        return known
-    language = load_language(dialect_of(path))
-    return language.extract(data).definitions if language is not None else []
 
 
 def _unseen(where: WritablePath, before: FileImage, edit: SourceEdit) -> CodePlaneError:
