@@ -81,7 +81,9 @@ class Sandbox:
         """End the workers."""
         self._pool.__exit__(None, None, None)
 
-    def run(self, program: str, functions: Mapping[str, Callable[..., Any]]) -> ProgramOutcome:
+    def run(
+        self, program: str, functions: Mapping[str, Callable[..., Any]], seconds: float = MAX_SECONDS
+    ) -> ProgramOutcome:
         """Run a program to its end; an exception of a function is raised inside the program.
 
         Raises:
@@ -89,7 +91,7 @@ class Sandbox:
         """
         printed = _Printed()
         limits: ResourceLimits = {
-            "max_feed_duration_secs": MAX_SECONDS,
+            "max_feed_duration_secs": seconds,
             "max_memory": _MAX_MEMORY,
             "max_suspensions": 2 * MAX_CALLS,
             "max_recursion_depth": 300,
