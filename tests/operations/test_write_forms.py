@@ -125,6 +125,12 @@ def test_the_beginning_of_a_hash_is_enough(shop: Door) -> None:
     assert result_of(answer)["applied"]
 
 
+def test_an_edit_by_rule_shows_its_diff_and_what_is_left(shop: Door) -> None:
+    answer = call(shop, "write_source", {"edits": [{"path": "shop/*.py", "old": "limit", "new": "most"}]})
+    assert "  -limit = 1\n  -limit_all = limit\n  +most = 1\n" in answer.text()
+    assert " still `limit`: notes.txt:1" in answer.text()
+
+
 UNIFIED = """\
 --- a/shop/store.py
 +++ b/shop/store.py

@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -20,6 +21,7 @@ from codeplane.govern.stale_edits import LineEdit, merge_suggestion
 from codeplane.govern.writers import last_writer
 from codeplane.index.ignore_rules import matcher_for
 from codeplane.index.impact import COMPLETE, HIGH, PARTIAL, AffectedTests, MatchedTest
+from codeplane.index.text_search import TextQuery, find_lines
 from codeplane.languages.catalog import dialect_of
 from codeplane.languages.facts import Definition
 from codeplane.ledger.effects import EffectClass, Effects
@@ -53,6 +55,9 @@ _RETRIES = 5
 _LARGE_FILE = 200
 _SHORT_HASH = 12
 _MIN_HASH = 8
+_MIN_SEARCHED = 3
+_MAX_PLACES = 20
+_MAX_DIFF_LINES = 30
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 _DONE: dict[str, Literal["created", "updated", "deleted"]] = {
     "create": "created",
@@ -200,6 +205,7 @@ class ChangedFile(Result):
     symbols: list[str] = Field(default_factory=list)
     new_syntax_errors: list[int] = Field(default_factory=list, description="Lines that no longer parse.")
     real_path: str | None = Field(None, description="Where a symlink leads that was edited at its target.")
+    diff: str | None = Field(None, description="The changed lines, where the call does not show them itself.")
 
 
 class AffectedTest(Result):
@@ -231,6 +237,13 @@ class Delta(Result):
     tests_unknown: list[str] = Field(default_factory=list, description="Why tests may be missing, the first reasons.")
 
 
+class Remaining(Result):
+    """A replaced text that other places still hold."""
+
+    text: str
+    places: list[str] = Field(description="`path:line`, at most twenty.")
+
+
 class WriteSourceResult(Result):
     """What was done, or would be."""
 
@@ -238,6 +251,7 @@ class WriteSourceResult(Result):
     dry_run: bool
     delta: Delta
     repository: RepositoryState
+    remaining: list[Remaining] = Field(default_factory=list, description="Where replaced texts still are.")
     summary: str
     display_to_user: str | None = None
 
@@ -362,7 +376,50 @@ def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceRes
     if workspace.gate.rules().is_enforced:
         context.noted["mutation_class"] = _class_of(plans)
     tests = _affected(context, [one for one in plans if one not in gone]) if _reconciled(context) else None
-    return _result(context, plans, tests if lost is None else _joined(lost, tests), is_applied=True)
+    result = _result(context, plans, tests if lost is None else _joined(lost, tests), is_applied=True)
+    return _with_traces(context, request, plans, result)
+
+
+def _with_traces(
+    context: CallContext, request: WriteSourceRequest, plans: Sequence[_FilePlan], result: WriteSourceResult
+) -> WriteSourceResult:
+    """Return the result with the diff of edits by rule, and with the places that still hold what they replaced."""
+    shown = {one.path for one in request.edits if _is_by_rule(one)}
+    files = [
+        file.model_copy(update={"diff": _short_diff(plan)}) if plan.where.asked.text in shown else file
+        for file, plan in zip(result.delta.files, plans, strict=True)
+    ]
+    delta = result.delta.model_copy(update={"files": files})
+    return result.model_copy(update={"delta": delta, "remaining": _remaining(context, request.edits)})
+
+
+def _is_by_rule(edit: SourceEdit) -> bool:
+    """Tell whether an edit does not itself show what it changes."""
+    return edit.all or edit.regex or edit.count is not None
+
+
+def _short_diff(plan: _FilePlan) -> str | None:
+    lines = _diff_of(plan, n_context=0).split("\n")[2:]
+    changed = [line for line in lines if line[:1] in {"+", "-"}]
+    if len(changed) > _MAX_DIFF_LINES:
+        changed = [*changed[:_MAX_DIFF_LINES], f"… {len(changed) - _MAX_DIFF_LINES} more changed lines"]
+    return "\n".join(changed) or None
+
+
+def _remaining(context: CallContext, edits: Sequence[SourceEdit]) -> list[Remaining]:
+    """Return where texts that were replaced by rule still are; a word counts as a whole word only."""
+    if not context.is_reconciled:
+        return []
+    state = context.workspace.index.state()
+    found = []
+    for old in dict.fromkeys(one.expected_content for one in edits if _is_by_rule(one) and not one.regex):
+        if old is None or "\n" in old or len(old.strip()) < _MIN_SEARCHED:
+            continue
+        query = TextQuery(old, whole_word=old.isidentifier())
+        places = [f"{hit.path}:{hit.line}" for hit in islice(find_lines(state, query, None), _MAX_PLACES + 1)]
+        if places:
+            found.append(Remaining(text=old, places=places[:_MAX_PLACES]))
+    return found
 
 
 def _affected(context: CallContext, plans: Sequence[_FilePlan]) -> AffectedTests:
@@ -438,13 +495,13 @@ def _preview(context: CallContext, request: WriteSourceRequest) -> str:
     return "".join(_diff_of(one) for one in plans)
 
 
-def _diff_of(plan: _FilePlan) -> str:
+def _diff_of(plan: _FilePlan, n_context: int = 2) -> str:
     before, after = plan.change.before, plan.change.after
     old, new = _lines_of(before), _lines_of(after)
     if len(old) + len(new) > _MOST_PREVIEW_LINES:
         return f"{plan.where.real}: {len(old)} lines become {len(new)}\n"
     old_name, new_name = (plan.where.real.text if one is not None else "/dev/null" for one in (before, after))
-    lines = difflib.unified_diff(old, new, old_name, new_name, n=2)
+    lines = difflib.unified_diff(old, new, old_name, new_name, n=n_context)
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
@@ -808,8 +865,10 @@ def _render(result: WriteSourceResult) -> str:
         if file.file_sha256 is not None:
             parts.append(f"sha256={file.file_sha256[:_SHORT_HASH]}")
         lines.append("; ".join(parts))
+        lines.extend(f"  {line}" for line in (file.diff or "").split("\n") if line)
         if file.new_syntax_errors:
             lines.append(f"  no longer parses at line {', '.join(map(str, file.new_syntax_errors))}")
+    lines.extend(f" still `{one.text}`: {_listed(one.places, _SHOWN_TESTS)}" for one in result.remaining)
     if result.delta.symbols_changed:
         lines.append(" symbols: " + _listed(result.delta.symbols_changed, _SHOWN_SYMBOLS))
     tests = result.delta.tests_affected
