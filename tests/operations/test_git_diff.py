@@ -35,7 +35,7 @@ def _text_pages(door: Door, **arguments: Any) -> list[str]:
 def test_the_text_is_a_unified_diff(git_door: Door) -> None:
     write(git_door.workspace.root, {"docs/guide.md": "one\n2\nthree"})
     assert call(git_door, "git_diff").text() == (
-        "index -> working tree: 1 files, +2 -2\n"
+        "index -> working tree: 1 file, +2 -2\n"
         "diff --git a/docs/guide.md b/docs/guide.md\n--- a/docs/guide.md\n+++ b/docs/guide.md\n"
         "@@ -1,3 +1,3 @@\n one\n-two\n-three\n+2\n+three\n\\ No newline at end of file"
     )

@@ -300,7 +300,7 @@ def test_arguments_of_several_megabytes_are_refused(door: Door) -> None:
 def test_an_odd_text_that_stands_nowhere_is_answered_with_nothing(door: Door, query: str) -> None:
     answer = call(door, "search", {"query": query, "scope": {"paths": ["docs/"]}})
     assert result_of(answer)["results"] == []
-    assert answer.text().startswith("No line in 1 files.")
+    assert answer.text().startswith("No line in 1 file.")
 
 
 def test_white_space_is_a_text_like_any_other(door: Door) -> None:
