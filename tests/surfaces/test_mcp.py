@@ -29,9 +29,8 @@ CORE_TOOLS = [
     "describe",
     "git_diff",
     "git_stage_and_commit",
-    "git_status",
-    "map_repo",
     "read_source",
+    "run",
     "search",
     "select_active_intent",
     "undo",
@@ -420,7 +419,7 @@ def test_a_fault_of_the_protocol_carries_the_error_object(open_peer: OpenPeer) -
 def test_call_is_not_announced_as_read_only(open_peer: OpenPeer) -> None:
     hints = {tool["name"]: tool["annotations"]["readOnlyHint"] for tool in _tools(open_peer, "core")}
 
-    reading = {"describe", "git_diff", "git_status", "map_repo", "read_source", "search"}
+    reading = {"describe", "git_diff", "read_source", "search"}
     assert hints == {name: name in reading for name in CORE_TOOLS}
 
 

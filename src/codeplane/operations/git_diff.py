@@ -227,5 +227,5 @@ GIT_DIFF = Operation(
         Example("Everything since the last commit, in one directory", {"base": "HEAD", "paths": ["src"]}),
         Example("What a branch adds", {"base": "main...feature"}),
     ),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic", "core"}),
 )

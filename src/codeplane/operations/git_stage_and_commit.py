@@ -161,7 +161,7 @@ GIT_STAGE_AND_COMMIT = Operation(
         Example("Two files", {"paths": ["src/app.py", "tests/test_app.py"], "message": "Parse empty input"}),
         Example("Everything", {"paths": ["."], "message": "Rename the reader"}),
     ),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic", "core"}),
     snapshots=True,
     git_hooks=COMMIT_HOOKS,
 )

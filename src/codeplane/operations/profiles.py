@@ -8,6 +8,7 @@ from codeplane.operations.cards import Card, cards_of
 from codeplane.operations.operation import AnyOperation
 
 CORE = "core"
+CLASSIC = "classic"
 FULL = "full"
 _SELECT = "select_active_intent"
 
@@ -27,7 +28,7 @@ class Profile:
 
 
 def profile_for(name: str, operations: Mapping[str, AnyOperation]) -> Profile:
-    """Return the profile: `core`, `full`, or an explicit list of operation names separated by commas.
+    """Return the profile: `core`, `classic`, `full`, or an explicit list of operation names separated by commas.
 
     Raises:
         CodePlaneError: UNKNOWN_PROFILE.
@@ -36,15 +37,15 @@ def profile_for(name: str, operations: Mapping[str, AnyOperation]) -> Profile:
     cards = {card.name: card for card in cards_of(operations)}
     if wanted == FULL:
         return Profile(FULL, tuple(cards.values()), compact=False)
-    if wanted == CORE:
-        return Profile(CORE, tuple(card for card in cards.values() if CORE in card.profiles), compact=True)
+    if wanted in {CORE, CLASSIC}:
+        return Profile(wanted, tuple(card for card in cards.values() if wanted in card.profiles), compact=True)
     names = [part.strip() for part in wanted.split(",") if part.strip()]
     unknown = [part for part in names if part not in cards]
     if unknown or not names:
         raise CodePlaneError(
             "UNKNOWN_PROFILE",
             f"`{wanted[:80]}` is no profile" + (f": there is no operation `{unknown[0][:80]}`." if unknown else "."),
-            details={"profiles": [CORE, FULL], "operations": sorted(cards)},
+            details={"profiles": [CORE, CLASSIC, FULL], "operations": sorted(cards)},
         )
     chosen = [cards[part] for part in names]
     select = cards.get(_SELECT)

@@ -375,5 +375,5 @@ READ_SOURCE = Operation(
         Example("One file from its start", {"targets": [{"path": "src/app.py"}]}),
         Example("A range and a method at once", {"targets": ["README.md:1-20", "src/app.py::App.run"]}),
     ),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic", "core"}),
 )

@@ -300,7 +300,7 @@ UNDO = Operation(
         Example("One operation, by the mutation_id of its answer", {"operation": "req_x9y8z7"}),
         Example("See what a session's undo would do", {"session": "s-1", "dry_run": True}),
     ),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic", "core"}),
     recover=recover_edit,
     is_dry_run=lambda request: request.dry_run or not _has_target(request),
 )

@@ -923,7 +923,7 @@ WRITE_SOURCE = Operation(
         ),
         Example("Make a file", {"edits": [{"path": "src/new.py", "action": "create", "content": "X = 1\n"}]}),
     ),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic", "core"}),
     recover=recover_edit,
     is_dry_run=lambda request: request.dry_run,
     preview=_preview,

@@ -30,7 +30,7 @@ from codeplane.operations.answer import RESOURCE_PREFIX, Answer
 from codeplane.operations.cards import Card
 from codeplane.operations.dispatch import CALL, dispatch, nearest_names
 from codeplane.operations.operation import AnyOperation
-from codeplane.operations.profiles import CORE, FULL, Profile
+from codeplane.operations.profiles import CLASSIC, CORE, FULL, Profile
 from codeplane.operations.run import CallControls, Door
 from codeplane.operations.schema import output_schema
 
@@ -209,7 +209,7 @@ class _Binding:
 
     def _is_offered(self, name: str) -> bool:
         # core and full reach everything anyway; an explicit list means exactly that list.
-        if self.profile.name in {CORE, FULL}:
+        if self.profile.name in {CORE, CLASSIC, FULL}:
             return True
         return name in self.profile.names
 
