@@ -49,7 +49,7 @@ ERROR_TABLE: tuple[ErrorEntry, ...] = (
         False,
         True,
         "There is no tool profile of that name.",
-        "Use core, full, or an explicit list of operation names.",
+        "Use core, classic, full, or an explicit list of operation names.",
         "Requests and configuration",
     ),
     ErrorEntry(

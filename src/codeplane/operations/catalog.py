@@ -47,6 +47,11 @@ _NAMES = (
 _MODULES = {"run": "run_program"}
 
 
+def module_of(name: str) -> str:
+    """Return the module that holds an operation."""
+    return f"codeplane.operations.{_MODULES.get(name, name)}"
+
+
 class Catalog(Mapping[str, AnyOperation]):
     """Operations by name, each imported when it is first asked for: `git_log` is `GIT_LOG` of the module `git_log`.
 
@@ -67,7 +72,7 @@ class Catalog(Mapping[str, AnyOperation]):
         if name not in self._names:
             raise KeyError(name)
         try:
-            module = import_module(f"codeplane.operations.{_MODULES.get(name, name)}")
+            module = import_module(module_of(name))
         except ImportError as error:
             raise CodePlaneError("INTERNAL_ERROR", f"{name} cannot be loaded: {error}.") from error
         operation: AnyOperation = getattr(module, name.upper())

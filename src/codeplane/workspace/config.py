@@ -28,7 +28,9 @@ class ServerSettings:
 class McpSettings:
     """The MCP surface."""
 
-    profile: str = setting("core", doc="Tools offered by default: core, full, or operation names separated by commas.")
+    profile: str = setting(
+        "core", doc="Tools offered by default: core, classic, full, or operation names separated by commas."
+    )
     max_argument_bytes: int = setting(
         4_000_000, doc="Largest set of arguments one call may send.", minimum=1_000, maximum=100_000_000
     )
