@@ -9,7 +9,7 @@ import pytest
 import codeplane.operations
 from codeplane.core.errors import CodePlaneError
 from codeplane.operations.cards import cards_of
-from codeplane.operations.catalog import OPERATIONS, Catalog
+from codeplane.operations.catalog import OPERATIONS, Catalog, module_of
 from codeplane.operations.run import Door
 from support.doors import call, error_of
 
