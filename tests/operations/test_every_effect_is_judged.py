@@ -305,6 +305,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "read_source": (Sample({"targets": [{"path": "a.txt"}]}),),
     "request_scope_expansion": (Sample({"intent_id": "INT-1", "paths": ["a.txt"], "reason": "x"}),),
     "reset_budget": (Sample({}),),
+    "run": (Sample({"program": "print(len(search('a')))"}),),
     "search": (Sample({"query": "one"}),),
     "select_active_intent": (Sample({"intent_id": "INT-1"}),),
     "undo": (

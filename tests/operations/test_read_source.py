@@ -350,7 +350,7 @@ def test_a_budget_that_is_nearly_used_is_told(repo: Path) -> None:
 def test_the_text_for_a_model_numbers_the_lines_and_gives_the_hash(door: Door) -> None:
     text = call(door, "read_source", {"targets": [{"path": "docs/guide.md", "start_line": 2}]}).text()
     sha = hashlib.sha256(b"one\ntwo\nthree\n").hexdigest()
-    assert text == f"docs/guide.md lines 2-3 of 3 sha256={sha}\n2\ttwo\n3\tthree"
+    assert text == f"docs/guide.md lines 2-3 of 3 sha256={sha[:12]}\n2\ttwo\n3\tthree"
 
 
 def test_a_path_that_does_not_exist_is_answered_with_the_file_that_was_meant(door: Door) -> None:
@@ -373,11 +373,36 @@ def test_every_page_of_ordinary_lines_ends_at_a_line_end(door: Door) -> None:
     assert [page["notes"] for page in pages] == [[]] * len(pages)
 
 
-def test_a_definition_in_the_place_of_a_file_is_answered_with_how_to_see_it(door: Door) -> None:
-    answer = call(door, "read_source", {"targets": ["docs/guide.md::Guide"]})
-    assert answer.error is not None
-    assert answer.error.error == "FILE_NOT_FOUND"
-    assert "`docs/guide.md::Guide`, mode `definitions`" in answer.error.as_dict()["required_action"]
+PACKED = "import os\n\n\n@cached\ndef first():\n    return 1\n\n\nclass Box:\n    def get(self):\n        return 2\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("box.py::first", "@cached\ndef first():\n    return 1\n"),
+        ("box.py::Box.get", "    def get(self):\n        return 2\n"),
+        ("box.py::get", "    def get(self):\n        return 2\n"),
+        ({"path": "box.py", "symbol": "Box"}, "class Box:\n    def get(self):\n        return 2\n"),
+        ({"path": "box.py", "around": 5, "context": 1}, "@cached\ndef first():\n    return 1\n"),
+    ],
+)
+def test_a_definition_or_the_surroundings_of_a_line_are_read(door: Door, target: Any, expected: str) -> None:
+    write(door.workspace.root, {"box.py": PACKED})
+    assert result_of(call(door, "read_source", {"targets": [target]}))["files"][0]["content"] == expected
+
+
+def test_a_definition_that_is_not_there_is_answered_with_those_that_are(door: Door) -> None:
+    write(door.workspace.root, {"box.py": PACKED})
+    answer = call(door, "read_source", {"targets": ["box.py::nope"]})
+    assert error_of(answer) == "CONTENT_NOT_FOUND"
+    assert "it defines os, first, Box" in answer.text() or "it defines first, Box" in answer.text()
+
+
+def test_the_first_part_of_a_large_file_comes_with_its_outline(door: Door) -> None:
+    functions = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(400))
+    write(door.workspace.root, {"large.py": functions})
+    file = result_of(call(door, "read_source", {"targets": ["large.py"]}))["files"][0]
+    assert file["outline"][:2] == ["1-2 f0", "5-6 f1"]
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ STEPS: list[Step] = [
     ("read_source", {"targets": ["src/app.py"]}),
     ("read_file_full", {"path": "README.md", "confirm": True}),
     ("reset_budget", {}),
+    ("run", {"program": "print(len(search('main')))\n1 + 1"}),
     ("git_status", {}),
     ("git_log", {}),
     ("git_history", {"path": "src/app.py"}),

@@ -49,7 +49,7 @@ ERROR_TABLE: tuple[ErrorEntry, ...] = (
         False,
         True,
         "There is no tool profile of that name.",
-        "Use core, full, or an explicit list of operation names.",
+        "Use core, classic, full, or an explicit list of operation names.",
         "Requests and configuration",
     ),
     ErrorEntry(
@@ -167,6 +167,15 @@ ERROR_TABLE: tuple[ErrorEntry, ...] = (
         True,
         "The cursor was not made by this operation.",
         "Call again without a cursor.",
+        "Requests and configuration",
+    ),
+    ErrorEntry(
+        1018,
+        "PROGRAM_FAILED",
+        False,
+        True,
+        "The program ended with an error.",
+        "Mend the line that the message names and send the program again.",
         "Requests and configuration",
     ),
     ErrorEntry(

@@ -29,15 +29,17 @@ _MAX_COMPARED_LINES: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SpanEdit:
-    """One replacement in a file: by lines, by the text that is expected, or by both.
+    """One replacement in a file: by lines, by the text that is expected, by both, or by a stretch of the text.
 
-    `end_line` one below `start_line` inserts before it. Without lines and expected text the whole file is meant.
+    `end_line` one below `start_line` inserts before it. `span` counts characters of the text with line feeds.
+    Without any of these the whole file is meant.
     """
 
     new_content: str
     expected: str | None = None
     start_line: int | None = None
     end_line: int | None = None
+    span: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,8 @@ def plan_whole(data: bytes | None, content: str) -> PlannedText:
 def _region(path: RepoPath, file: SourceFile, edit: SpanEdit) -> _Region:
     new = edit.new_content.replace("\r\n", "\n")
     expected = edit.expected.replace("\r\n", "\n") if edit.expected is not None else None
+    if edit.span is not None:
+        return _Region(*edit.span, new, is_lines=False)
     if edit.start_line is None:
         if not expected:
             return _Region(0, len(file.text), new, is_lines=False)
@@ -155,7 +159,7 @@ def _region(path: RepoPath, file: SourceFile, edit: SpanEdit) -> _Region:
             start = _find_once(path, file, expected[:-1], None)
             expected, new = expected[:-1], new.removesuffix("\n")
         if start is None:
-            raise _not_found(path, file, expected, None)
+            raise not_found(path, file, expected)
         return _Region(start, start + len(expected), new, is_lines=False)
     asked = (edit.start_line, edit.end_line if edit.end_line is not None else edit.start_line)
     first, last = asked
@@ -178,7 +182,7 @@ def _anchored(path: RepoPath, file: SourceFile, expected: str, new: str, asked: 
     if start is None and bare != expected and bare:
         start, expected, new = _find_once(path, file, bare, asked), bare, new.removesuffix("\n")
     if start is None:
-        raise _not_found(path, file, expected, asked)
+        raise not_found(path, file, expected, asked)
     first, last = file.line_at(start), file.line_at(max(start, start + len(expected) - 1))
     corrected = (first, last) if (first, last) != asked else None
     if _are_lines(file, first, last, expected):
@@ -220,15 +224,15 @@ def _find_once(path: RepoPath, file: SourceFile, wanted: str, asked: tuple[int, 
         more = " and more" if len(places) > _MAX_CANDIDATES else ""
         raise CodePlaneError(
             "CONTENT_AMBIGUOUS",
-            f"The expected text stands in {path} more than once: at lines {lines}{more}.",
-            hint="Give start_line and end_line of the one you mean, or more of the text around it.",
+            f"The expected text is in {path} more than once: at lines {lines}{more}.",
+            hint="Send `all: true` or `count`, start_line and end_line of the one you mean, or more of the text.",
             details={"path": path.text, "candidates": candidates, "asked": list(asked) if asked else None},
         )
     return places[0] if places else None
 
 
-def _not_found(path: RepoPath, file: SourceFile, expected: str, asked: tuple[int, int] | None) -> CodePlaneError:
-    """Return the refusal of an edit whose expected text is nowhere, with what stands where it may be meant."""
+def not_found(path: RepoPath, file: SourceFile, expected: str, asked: tuple[int, int] | None = None) -> CodePlaneError:
+    """Return the refusal of an edit whose expected text is not in the file, with the text it may mean."""
     candidates: list[dict[str, Any]] = []
     n_lines = expected.count("\n") + (not expected.endswith("\n"))
     if asked is not None and 1 <= asked[0] <= len(file.lines):
@@ -246,7 +250,7 @@ def _not_found(path: RepoPath, file: SourceFile, expected: str, asked: tuple[int
     )
     return CodePlaneError(
         "CONTENT_NOT_FOUND",
-        f"The expected text does not stand in {path}" + (f"; nearest: {shown}" if shown else "") + ".",
+        f"Expected text not found in {path}" + (f"; nearest: {shown}" if shown else "") + ".",
         hint="Use the current text of a candidate as expected_content.",
         details={"path": path.text, "candidates": candidates, "line_count": len(file.lines)},
     )

@@ -49,5 +49,6 @@ CALL = Operation(
             "List the Python files under src", {"operation": "list_files", "arguments": {"pattern": "src/**/*.py"}}
         ),
     ),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic", "core"}),
+    reaches_all=True,
 )

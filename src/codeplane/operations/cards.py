@@ -32,6 +32,7 @@ def _card(operation: AnyOperation) -> Card:
         "mutates": operation.effect.mutates,
         "profiles": sorted(operation.profiles),
         "reaches_network": operation.reaches_network,
+        "reaches_all": operation.reaches_all,
         "input_schema": input_schema(operation),
         "result_schema": result_schema(operation),
     }

@@ -35,11 +35,21 @@ _NAMES = (
     "read_source",
     "request_scope_expansion",
     "reset_budget",
+    "run",
     "search",
     "select_active_intent",
     "undo",
     "write_source",
 )
+
+
+# `run` is also what the door does; its module has a longer name.
+_MODULES = {"run": "run_program"}
+
+
+def module_of(name: str) -> str:
+    """Return the module that holds an operation."""
+    return f"codeplane.operations.{_MODULES.get(name, name)}"
 
 
 class Catalog(Mapping[str, AnyOperation]):
@@ -62,7 +72,7 @@ class Catalog(Mapping[str, AnyOperation]):
         if name not in self._names:
             raise KeyError(name)
         try:
-            module = import_module(f"codeplane.operations.{name}")
+            module = import_module(module_of(name))
         except ImportError as error:
             raise CodePlaneError("INTERNAL_ERROR", f"{name} cannot be loaded: {error}.") from error
         operation: AnyOperation = getattr(module, name.upper())

@@ -49,10 +49,6 @@ def with_near_paths(workspace: Workspace, wanted: str, error: CodePlaneError) ->
     """Return FILE_NOT_FOUND with the files that were probably meant; any other error as it is."""
     if error.code != "FILE_NOT_FOUND":
         return error
-    path, _, name = wanted.partition("::")
-    if name and (workspace.root / path).is_file():
-        hint = f"`search` with query `{wanted}`, mode `definitions` and enrichment `function` shows its source."
-        return CodePlaneError(error.code, error.message, hint=hint, details=error.details)
     near = near_paths(wanted, workspace.tracked().files)
     if not near:
         return error

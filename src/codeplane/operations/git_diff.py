@@ -15,7 +15,7 @@ from codeplane.git.status import Status, read_status
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.git_status import check_known
-from codeplane.operations.models import PATH_ALIASES, ListOfOne, Pagination, PathText, Request, Result
+from codeplane.operations.models import PATH_ALIASES, RARELY, ListOfOne, Pagination, PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.operations.patches import (
     LARGE_ROOM,
@@ -50,8 +50,10 @@ class GitDiffRequest(Request):
     target: str | None = Field(None, min_length=1, max_length=500, description="New side. Default: working tree.")
     staged: bool = Field(False, description="The index against HEAD or `base`.")
     paths: Annotated[list[PathText], ListOfOne, Field(max_length=500)] = Field(default_factory=list)
-    context_lines: int = Field(3, ge=0, le=1000)
-    limit: int | None = Field(None, ge=1, le=5000, description="Lines per answer; default about 8 kB.")
+    context_lines: int = Field(3, ge=0, le=1000, json_schema_extra=RARELY)
+    limit: int | None = Field(
+        None, ge=1, le=5000, description="Lines per answer; default about 8 kB.", json_schema_extra=RARELY
+    )
     cursor: str | None = None
 
     @model_validator(mode="after")
@@ -227,5 +229,5 @@ GIT_DIFF = Operation(
         Example("Everything since the last commit, in one directory", {"base": "HEAD", "paths": ["src"]}),
         Example("What a branch adds", {"base": "main...feature"}),
     ),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic", "core"}),
 )

@@ -15,7 +15,7 @@ from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta, render_delta
 from codeplane.operations.git_commit import MESSAGE_ALIASES, MOST_MESSAGE, CommitAuthor, author_parts, check_message
 from codeplane.operations.git_paths import current_ref, named_paths, parsed_names, with_near_names
-from codeplane.operations.models import PATH_ALIASES, ListOfOne, PathText, Request, Result
+from codeplane.operations.models import PATH_ALIASES, RARELY, ListOfOne, PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
 
@@ -44,8 +44,10 @@ class GitStageAndCommitRequest(Request):
         description="`.` for everything."
     )
     message: str | None = Field(None, max_length=MOST_MESSAGE)
-    pre_commit: bool = Field(True, description="Run hooks.")
-    author: Annotated[str | None, BeforeValidator(_author_text)] = Field(None, description="`Name <email>`")
+    pre_commit: bool = Field(True, description="Run hooks.", json_schema_extra=RARELY)
+    author: Annotated[str | None, BeforeValidator(_author_text)] = Field(
+        None, description="`Name <email>`", json_schema_extra=RARELY
+    )
     amend: bool = False
 
     @model_validator(mode="after")
@@ -161,7 +163,7 @@ GIT_STAGE_AND_COMMIT = Operation(
         Example("Two files", {"paths": ["src/app.py", "tests/test_app.py"], "message": "Parse empty input"}),
         Example("Everything", {"paths": ["."], "message": "Rename the reader"}),
     ),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic", "core"}),
     snapshots=True,
     git_hooks=COMMIT_HOOKS,
 )

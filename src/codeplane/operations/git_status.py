@@ -323,5 +323,5 @@ GIT_STATUS = Operation(
     when_to_use=("You want to know what is changed before a commit, merge or checkout.",),
     when_not_to_use=("You want to see the changed lines: use git_diff.",),
     examples=(Example("The whole repository", {}), Example("One directory", {"paths": ["src"]})),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic"}),
 )

@@ -481,6 +481,6 @@ MAP_REPO = Operation(
         Example("What a package offers", {"include": ["public_api", "dependencies"]}),
         Example("One directory", {"path": "src", "include": ["structure"], "depth": 4}),
     ),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic"}),
     reads_index=True,
 )

@@ -14,9 +14,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath, resolve_inside
+from codeplane.operations.tool_list import RARE
 
 _RANGE_SUFFIX = re.compile(r"^(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:\s*[-:,]\s*L?(?P<last>\d{1,9}))?$")
 PATH_ALIASES = ("file", "file_path", "filepath", "filename", "relative_path", "absolute_path")
+
+
+# For `json_schema_extra` of a field that small tool lists leave out; it is accepted all the same.
+RARELY: dict[str, Any] = {RARE: True}
 
 
 class Understanding:

@@ -94,7 +94,8 @@ class Operation(Generic[RequestT, ResultT]):
     `snapshots` brackets calls that change files or git by other means than the editor: what was there is kept before,
     what differs afterwards can be undone, and a call that fails is taken back at once.
     `git_hooks` names the hooks of git that a call may run, beside those that every change by git runs.
-    `preview` tells a person what a held call would do. `reaches_network` marks operations that may contact a remote.
+    `preview` tells a person what a held call would do. `reaches_network` marks operations that may contact a remote,
+    `reaches_all` those through which every other operation can be called.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Operation(Generic[RequestT, ResultT]):
     runs_tests: bool = False
     snapshots: bool = False
     reaches_network: bool = False
+    reaches_all: bool = False
     git_hooks: tuple[str, ...] = ()
     preview: Callable[[CallContext, RequestT], str] | None = None
 

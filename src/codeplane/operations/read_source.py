@@ -1,5 +1,6 @@
 """`read_source`: several files or line ranges in one call, with the hash that an edit needs."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -8,10 +9,12 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
-from codeplane.index.source_text import Piece, Wanted, read_piece
+from codeplane.index.source_text import Piece, Wanted, open_source, read_piece
+from codeplane.languages.facts import DefinitionKind
 from codeplane.languages.file_names import language_of
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.cursors import make_cursor, read_cursor
+from codeplane.operations.edit_forms import definitions_in, find_definition, lines_of, n_decorator_lines
 from codeplane.operations.file_access import check_readable, with_near_paths
 from codeplane.operations.models import PATH_ALIASES, Lenient, ListOfOne, PathText, Request, Result, split_range
 from codeplane.operations.operation import CallContext, Example, Operation
@@ -19,11 +22,27 @@ from codeplane.workspace.workspace import Workspace
 
 NAME = "read_source"
 _MAX_LINE = 10**9
+_MAX_OUTLINE = 200
+_OUTLINED = frozenset(
+    {
+        DefinitionKind.CLASS,
+        DefinitionKind.INTERFACE,
+        DefinitionKind.ENUM,
+        DefinitionKind.FUNCTION,
+        DefinitionKind.METHOD,
+        DefinitionKind.STRUCT,
+        DefinitionKind.TRAIT,
+        DefinitionKind.HEADING,
+    }
+)
 
 
 def _target_from_text(value: Any, info: ValidationInfo) -> Any:
-    """Accept `a.py`, `a.py:10-20` and `a.py#L10-L20` for a target."""
+    """Accept `a.py`, `a.py:10-20`, `a.py#L10-L20` and `a.py::Class.method` for a target."""
     if isinstance(value, str) and not value.lstrip().startswith("{"):
+        path, _, symbol = value.partition("::")
+        if symbol and path:
+            return {"path": path, "symbol": symbol}
         return split_range(value, info) or {"path": value}
     if isinstance(value, dict) and isinstance(value.get("path"), str) and "start_line" not in value:
         found = split_range(value["path"], info)
@@ -38,16 +57,30 @@ class ReadTarget(Lenient):
         "path": PATH_ALIASES,
         "start_line": ("start", "from", "offset", "line", "first_line"),
         "end_line": ("end", "to", "last_line"),
+        "symbol": ("definition", "name"),
+        "context": ("context_lines", "lines_around"),
     }
     path: PathText
     start_line: int | None = Field(None, ge=1, le=_MAX_LINE)
     end_line: int | None = Field(None, ge=1, le=_MAX_LINE)
+    symbol: str | None = Field(None, max_length=500, description="A definition in the file, such as Class.method.")
+    around: int | None = Field(None, ge=1, le=_MAX_LINE, description="A line to read with `context` lines around it.")
+    context: int = Field(15, ge=0, le=1_000)
 
     @model_validator(mode="after")
     def _lines_in_order(self) -> "ReadTarget":
         if self.start_line and self.end_line and self.end_line < self.start_line:
             raise ValueError(f"end_line {self.end_line} is before start_line {self.start_line}")
+        if sum(one is not None for one in (self.start_line, self.symbol, self.around)) > 1:
+            raise ValueError("give one of start_line, symbol and around")
         return self
+
+    @property
+    def lines(self) -> tuple[int, int | None]:
+        """Return the first and the last line that are asked for."""
+        if self.around is not None:
+            return max(1, self.around - self.context), self.around + self.context
+        return self.start_line or 1, self.end_line
 
 
 class ReadSourceRequest(Request):
@@ -57,7 +90,7 @@ class ReadSourceRequest(Request):
     targets: Annotated[
         list[Annotated[ReadTarget, BeforeValidator(_target_from_text, json_schema_input_type=str | ReadTarget)]],
         ListOfOne,
-        Field(min_length=1, max_length=50, description="Files or ranges, such as `a.py` or `a.py:10-20`."),
+        Field(min_length=1, max_length=50, description="Such as `a.py`, `a.py:10-20` or `a.py::Class.method`."),
     ] = Field(default_factory=list)
     cursor: str | None = Field(None, description="Goes on where the last answer was cut.")
 
@@ -103,6 +136,7 @@ class SourceFile(Result):
     encoding: str
     line_endings: str = Field(description="lf, crlf, mixed or none; content is delivered with \\n.")
     notes: list[str] = Field(default_factory=list)
+    outline: list[str] = Field(default_factory=list, description="Lines and names, for a file that was cut.")
 
 
 class ReadProblem(Result):
@@ -135,6 +169,7 @@ class _Rest:
     offset: int | None = None
     inside_line: bool = False
     sha256: str | None = None
+    symbol: str | None = None
 
 
 def _effects(_workspace: Workspace, request: ReadSourceRequest) -> Effects:
@@ -151,7 +186,7 @@ def _is_path(text: str) -> bool:
 
 def _rests(request: ReadSourceRequest) -> tuple[_Rest, ...]:
     if request.cursor is None:
-        return tuple(_Rest(t.path, t.start_line or 1, t.end_line) for t in request.targets)
+        return tuple(_Rest(t.path, *t.lines, symbol=t.symbol) for t in request.targets)
     try:
         return tuple(_Rest(*item) for item in read_cursor(NAME, request.cursor)["rest"])
     except (TypeError, KeyError) as error:
@@ -163,7 +198,7 @@ def _handle(context: CallContext, request: ReadSourceRequest) -> ReadSourceResul
     rests = list(_rests(request))
     if request.cursor is not None and request.targets:
         context.warnings.append("the cursor says what to read; `targets` was not looked at")
-    has_range = any(rest.last is not None for rest in rests)
+    has_range = any(rest.last is not None or rest.symbol is not None for rest in rests)
     room = settings.range_bytes if has_range else settings.page_bytes
     reader = _Reader(context, room)
     while rests and reader.room > 0:
@@ -217,6 +252,7 @@ class _Reader:
         try:
             path = RepoPath.parse(rest.path)
             check_readable(self._rules, path)
+            rest = self._located(path, rest)
             wanted = Wanted(rest.first, rest.last, self.room, rest.offset, rest.inside_line)
             piece = read_piece(self._root, path, wanted)
             _check_unchanged(path, piece, rest)
@@ -227,11 +263,38 @@ class _Reader:
             self.errors.append(with_near_paths(self._workspace, rest.path, error))
             self.failed_paths.append(rest.path)
             return None
-        self.files.append(_source_file(path, piece, rest))
+        self.files.append(self._with_outline(path, piece, rest))
         self.room -= max(len(piece.text.encode("utf-8")), 1)
         if piece.next_offset is None or piece.next_line is None:
             return None
         return _Rest(rest.path, piece.next_line, rest.last, piece.next_offset, piece.ends_inside_line, piece.sha256)
+
+    def _located(self, path: RepoPath, rest: _Rest) -> _Rest:
+        """Return what to read of a definition: its lines."""
+        if rest.symbol is None:
+            return rest
+        data = self._bytes(path)
+        one = find_definition(path, data, definitions_in(self._workspace, path.text, data), rest.symbol)
+        first, last = lines_of(data, one)
+        return _Rest(rest.path, first - n_decorator_lines(data, first, one), last)
+
+    def _with_outline(self, path: RepoPath, piece: Piece, rest: _Rest) -> SourceFile:
+        """Return a piece; the first one of a large file comes with the definitions of the whole file."""
+        file = _source_file(path, piece, rest)
+        is_start = rest.last is None and rest.offset is None and rest.first == 1
+        if not is_start or piece.next_offset is None or piece.encoding not in {"utf-8", "utf-8-sig"}:
+            return file
+        data = self._bytes(path)
+        outline = [
+            f"{'-'.join(map(str, lines_of(data, one)))} {one.lexical_path}"
+            for one in definitions_in(self._workspace, path.text, data)
+            if one.kind in _OUTLINED and one.lexical_path.count(".") <= 1
+        ]
+        return file.model_copy(update={"outline": outline[:_MAX_OUTLINE]})
+
+    def _bytes(self, path: RepoPath) -> bytes:
+        with os.fdopen(open_source(self._root, path), "rb") as file:
+            return file.read()
 
 
 def _check_unchanged(path: RepoPath, piece: Piece, rest: _Rest) -> None:
@@ -286,13 +349,14 @@ def _render(result: ReadSourceResult) -> str:
 
 def _render_file(file: SourceFile) -> str:
     first, last = file.range
-    head = f"{file.path} lines {first}-{last} of {file.line_count} sha256={file.file_sha256}"
+    head = f"{file.path} lines {first}-{last} of {file.line_count} sha256={file.file_sha256[:12]}"
     notes = "".join(f"\n({note})" for note in file.notes)
     body = file.content.removesuffix("\n")
     if not file.content:
         return head + notes
     numbered = "\n".join(f"{first + i}\t{line}" for i, line in enumerate(body.split("\n")))
-    return f"{head}{notes}\n{numbered}"
+    outline = "".join(f"\n {line}" for line in file.outline)
+    return f"{head}{notes}{outline}\n{numbered}"
 
 
 READ_SOURCE = Operation(
@@ -309,7 +373,7 @@ READ_SOURCE = Operation(
     when_not_to_use=("You look for a place you do not know.", "You need one whole large file: use read_file_full."),
     examples=(
         Example("One file from its start", {"targets": [{"path": "src/app.py"}]}),
-        Example("Two ranges at once", {"targets": ["src/app.py:10-40", "README.md:1-20"]}),
+        Example("A range and a method at once", {"targets": ["README.md:1-20", "src/app.py::App.run"]}),
     ),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic", "core"}),
 )

@@ -67,12 +67,16 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CallControls:
-    """The caller's side of a running call: where progress goes and whether the answer is still wanted."""
+    """The caller's side of a running call: where progress goes and whether the answer is still wanted.
+
+    `part_of` is the call of the program that makes this one.
+    """
 
     report_progress: Callable[[float, float | None, str], None] = _ignore_progress
     is_cancelled: Callable[[], bool] = _never
     understood: tuple[str, ...] = ()
     obvious: tuple[str, ...] = ()
+    part_of: str | None = None
     given_intent: str | None = None
     given_class: str | None = None
 
@@ -682,6 +686,8 @@ def _description(call: _Call) -> dict[str, Any]:
         "caller": call.caller.kind.value,
         "policy": call.decision.policy if call.decision is not None else "",
     }
+    if call.controls.part_of is not None:
+        body["part_of"] = call.controls.part_of
     if call.decision is not None and call.decision.intent is not None:
         body["intent"] = call.decision.intent
     if call.decision is not None and call.decision.approval is not None:

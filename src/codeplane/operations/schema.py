@@ -12,7 +12,7 @@ _NULL = {"type": "null"}
 
 
 def input_schema(operation: AnyOperation) -> dict[str, Any]:
-    """Return the schema of an operation's arguments."""
+    """Return the schema of an operation's arguments; fields that small tool lists leave out are marked `rare`."""
     schema = _short_schema(operation.request_type)
     schema.pop("description", None)
     return schema

@@ -314,7 +314,7 @@ SEARCH = Operation(
             "In one language, any case", {"query": "todo", "ignore_case": True, "scope": {"languages": ["python"]}}
         ),
     ),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic", "core"}),
     reads_index=True,
     reads_only=_files_of,
     needs_links=_needs_links,

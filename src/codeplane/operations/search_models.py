@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, ValidationInfo, model_validator
 
 from codeplane.core.canonical_json import digest
-from codeplane.operations.models import Lenient, ListOfOne, Pagination, Request, Result
+from codeplane.operations.models import RARELY, Lenient, ListOfOne, Pagination, Request, Result
 
 NAME = "search"
 _TextList = Annotated[list[str], ListOfOne]
@@ -17,7 +17,7 @@ class SearchScope(Lenient):
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"paths": ("path", "include", "glob"), "languages": ("language",)}
     paths: _TextList = Field(default_factory=list, description="Globs as in .gitignore.")
-    languages: _TextList = Field(default_factory=list)
+    languages: _TextList = Field(default_factory=list, json_schema_extra=RARELY)
     kinds: _TextList = Field(default_factory=list, description="Symbol kinds.")
 
 
@@ -38,9 +38,9 @@ class SearchRequest(Request):
     certainty: Literal["sure", "all"] = Field("sure", description="references: all adds uses that may be meant.")
     limit: int = Field(20, ge=1, le=100)
     cursor: str | None = Field(None, description="Goes on where the last answer was cut.")
-    include_snippets: bool = Field(True, description="Show the line of each hit.")
-    enrichment: Literal["none", "minimal", "standard", "function", "class"] = "none"
-    include_ignored: bool = Field(False, description="Also files that git ignores.")
+    include_snippets: bool = Field(True, description="Show the line of each hit.", json_schema_extra=RARELY)
+    enrichment: Literal["none", "minimal", "standard", "function", "class"] = Field("none", json_schema_extra=RARELY)
+    include_ignored: bool = Field(False, description="Also files that git ignores.", json_schema_extra=RARELY)
 
     @model_validator(mode="before")
     @classmethod

@@ -135,5 +135,5 @@ SELECT_ACTIVE_INTENT = Operation(
     ),
     when_not_to_use=("You only read.",),
     examples=(Example("Select one", {"intent_id": "INT-001"}), Example("List the active ones", {})),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic", "core"}),
 )

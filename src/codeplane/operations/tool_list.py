@@ -11,8 +11,11 @@ from typing import Any
 
 CARDS_FILE = Path(__file__).with_name("cards.json")
 CORE = "core"
+CLASSIC = "classic"
 FULL = "full"
 CALL = "call"
+# Marks a field that small tool lists leave out; it is accepted all the same.
+RARE = "rare"
 _SELECT = "select_active_intent"
 _SESSION = {"type": "string", "description": "Join or resume this session."}
 
@@ -26,12 +29,12 @@ def stored_cards() -> tuple[Card, ...]:
 
 
 def choose(wanted: str, cards: Iterable[Card]) -> list[str] | None:
-    """Return the names of a profile's tools: `core`, `full` or a list with commas; None for an unknown profile."""
+    """Return the names of a profile's tools: `core`, `classic`, `full` or a list with commas; None for another."""
     by_name = {card["name"]: card for card in cards}
     if wanted == FULL:
         return list(by_name)
-    if wanted == CORE:
-        return [name for name, card in by_name.items() if CORE in card["profiles"]]
+    if wanted in {CORE, CLASSIC}:
+        return [name for name, card in by_name.items() if wanted in card["profiles"]]
     names = [part.strip() for part in wanted.split(",") if part.strip()]
     if not names or any(name not in by_name for name in names):
         return None
@@ -55,7 +58,7 @@ def _tool(card: Card, *, is_full: bool) -> dict[str, Any]:
     tool = {
         "name": card["name"],
         "description": card["summary"],
-        "inputSchema": schema,
+        "inputSchema": _short(schema),
         "annotations": _annotations(card),
     }
     if is_full:
@@ -66,14 +69,31 @@ def _tool(card: Card, *, is_full: bool) -> dict[str, Any]:
 
 
 def _annotations(card: Card) -> dict[str, bool]:
-    # `call` reaches every operation, the destructive ones included.
-    is_call = card["name"] == CALL
+    # `call` and `run` reach every operation, the destructive ones included.
+    reaches_all = card["reaches_all"]
     return {
-        "readOnlyHint": card["effect"] == "read" and not is_call,
+        "readOnlyHint": card["effect"] == "read" and not reaches_all,
         # Every operation that changes something can also delete or overwrite.
-        "destructiveHint": card["mutates"] or is_call,
-        "openWorldHint": card["reaches_network"] or is_call,
+        "destructiveHint": card["mutates"] or reaches_all,
+        "openWorldHint": card["reaches_network"] or reaches_all,
     }
+
+
+# What a model does not need to write a call: the door checks limits and knows the defaults.
+_NOISE = frozenset({"maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems", "default"})
+
+
+def _short(node: Any) -> Any:
+    """Return a schema as small clients see it: without limits, defaults and fields that are rarely needed."""
+    if isinstance(node, list):
+        return [_short(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    short = {key: _short(item) for key, item in node.items() if key not in {*_NOISE, RARE, "properties"}}
+    if "properties" in node:
+        fields = {name: item for name, item in node["properties"].items() if not item.get(RARE)}
+        short["properties"] = {name: _short(item) for name, item in fields.items()}
+    return short
 
 
 def envelope_schema(result: Mapping[str, Any]) -> dict[str, Any]:

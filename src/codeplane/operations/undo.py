@@ -15,7 +15,7 @@ from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.fingerprints import FileChange
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.git_paths import parsed_names
-from codeplane.operations.models import Request, Result
+from codeplane.operations.models import RARELY, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.operations.write_access import write_refused
 from codeplane.workspace.taking_back import TakingBack, plan_taking_back, take_back
@@ -38,8 +38,10 @@ class UndoRequest(Request):
         "session": ("session_label",),
     }
     operation: str | None = Field(None, description="The mutation_id that the change answered with.")
-    task: str | None = Field(None, description="Everything a task changed.")
-    session: str | None = Field(None, description="Everything a session changed, by its label.")
+    task: str | None = Field(None, description="Everything a task changed.", json_schema_extra=RARELY)
+    session: str | None = Field(
+        None, description="Everything a session changed, by its label.", json_schema_extra=RARELY
+    )
     dry_run: bool = Field(False, description="Only show what would be restored.")
 
     @model_validator(mode="after")
@@ -300,7 +302,7 @@ UNDO = Operation(
         Example("One operation, by the mutation_id of its answer", {"operation": "req_x9y8z7"}),
         Example("See what a session's undo would do", {"session": "s-1", "dry_run": True}),
     ),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic", "core"}),
     recover=recover_edit,
     is_dry_run=lambda request: request.dry_run or not _has_target(request),
 )

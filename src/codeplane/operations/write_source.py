@@ -4,28 +4,34 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
+from codeplane.core.printable import counted
 from codeplane.edit.images import FileImage, FoundFile
 from codeplane.edit.planning import AppliedSpan, PlannedText, SpanEdit, plan_update, plan_whole
 from codeplane.edit.records import Change
-from codeplane.edit.texts import read_text
+from codeplane.edit.texts import SourceFile, read_text
 from codeplane.govern.mutation_class import AST_REFACTOR, INTENT_EVOLUTION, mutation_class
 from codeplane.govern.stale_edits import LineEdit, merge_suggestion
 from codeplane.govern.writers import last_writer
+from codeplane.index.ignore_rules import matcher_for
 from codeplane.index.impact import COMPLETE, HIGH, PARTIAL, AffectedTests, MatchedTest
+from codeplane.index.text_search import TextQuery, find_lines
 from codeplane.languages.catalog import dialect_of
 from codeplane.languages.facts import Definition
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.fingerprints import FileChange
+from codeplane.operations.edit_forms import at_definition, definitions_in, matches, occurrences
+from codeplane.operations.edit_patches import parse_patch
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.edited_symbols import Touched, touched_by
 from codeplane.operations.file_access import with_near_paths
-from codeplane.operations.models import PATH_ALIASES, Lenient, ListOfOne, PathText, Request, Result
+from codeplane.operations.models import PATH_ALIASES, RARELY, Lenient, ListOfOne, PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.operations.write_access import (
     WritablePath,
@@ -47,6 +53,11 @@ _MOST_PREVIEW_LINES = 20_000
 _CONTEXT_LINES = 3
 _RETRIES = 5
 _LARGE_FILE = 200
+_SHORT_HASH = 12
+_MIN_HASH = 8
+_MIN_SEARCHED = 3
+_MAX_PLACES = 20
+_MAX_DIFF_LINES = 30
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 _DONE: dict[str, Literal["created", "updated", "deleted"]] = {
     "create": "created",
@@ -62,8 +73,12 @@ class SourceEdit(Lenient):
         "path": PATH_ALIASES,
         "action": ("operation", "type", "kind"),
         "content": ("text", "file_text"),
-        "new_content": ("new_text", "new_string", "new_str", "replacement", "replace"),
-        "expected_content": ("old_content", "old_text", "old_string", "old_str", "expected"),
+        "new_content": ("new", "new_text", "new_string", "new_str", "replacement", "replace"),
+        "expected_content": ("old", "old_content", "old_text", "old_string", "old_str", "expected"),
+        "all": ("replace_all", "global"),
+        "definition": ("symbol", "replace_definition"),
+        "before": ("before_definition", "insert_before"),
+        "after": ("after_definition", "insert_after"),
         "start_line": ("start", "from_line"),
         "end_line": ("end", "to_line"),
         "expected_file_sha256": ("file_sha256", "sha256", "expected_hash"),
@@ -77,7 +92,13 @@ class SourceEdit(Lenient):
     )
     start_line: int | None = Field(None, ge=1, description="Of the file before this call.")
     end_line: int | None = Field(None, ge=0, description="Inclusive; start_line - 1 inserts.")
-    expected_file_sha256: str | None = Field(None, description="As read_source gave it.")
+    all: bool = Field(False, description="Every occurrence of the old text.")
+    count: int | None = Field(None, ge=1, description="So many occurrences, or the edit is refused.")
+    regex: bool = Field(False, description="The old text is an RE2 expression; \\1 in the new text is a group.")
+    definition: str | None = Field(None, description="Replace this definition, such as Class.method.")
+    before: str | None = Field(None, description="Insert before this definition.")
+    after: str | None = Field(None, description="Insert after this definition.")
+    expected_file_sha256: str | None = Field(None, description="As read_source gave it, or its beginning.")
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "SourceEdit":
@@ -93,8 +114,19 @@ class SourceEdit(Lenient):
             raise ValueError("delete takes no content")
         if self.action == "update" and self.new_content is None and self.content is None:
             raise ValueError("update needs `new_content`")
+        return self
+
+    @model_validator(mode="after")
+    def _place_makes_sense(self) -> "SourceEdit":
         if self.end_line is not None and self.start_line is None:
             raise ValueError("end_line needs start_line")
+        if (self.all or self.count is not None or self.regex) and not self.expected_content:
+            raise ValueError("`all`, `count` and `regex` need `expected_content`")
+        places = [self.definition, self.before, self.after]
+        if sum(one is not None for one in places) > 1 or (any(places) and self.start_line is not None):
+            raise ValueError("give one of definition, before, after and lines")
+        if any(places) and self.expected_content is not None:
+            raise ValueError("definition, before and after take no `expected_content`")
         if self.start_line is not None and self.end_line is not None and self.end_line < self.start_line - 1:
             raise ValueError(f"end_line {self.end_line} is before start_line {self.start_line}")
         return self
@@ -104,10 +136,21 @@ class WriteSourceRequest(Request):
     """What to change."""
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"edits": ("edit", "changes", "files")}
-    edits: Annotated[list[SourceEdit], ListOfOne, Field(min_length=1, max_length=200)]
+    edits: Annotated[list[SourceEdit], ListOfOne, Field(max_length=200)] = Field(default_factory=list)
+    patch: str | None = Field(
+        None, max_length=_MAX_CONTENT, description="Instead of edits: a unified diff, or *** Begin Patch."
+    )
     dry_run: bool = Field(False, description="Only say what would change.")
-    allow_ignored: bool = Field(False, description="Also files that git ignores.")
-    break_hardlink: bool = Field(False, description="Also files with several names; only this one changes.")
+    allow_ignored: bool = Field(False, description="Also files that git ignores.", json_schema_extra=RARELY)
+    break_hardlink: bool = Field(
+        False, description="Also files with several names; only this one changes.", json_schema_extra=RARELY
+    )
+
+    @model_validator(mode="after")
+    def _something_to_do(self) -> "WriteSourceRequest":
+        if bool(self.edits) == (self.patch is not None):
+            raise ValueError("send `edits`, or `patch`")
+        return self
 
 
 class TextPosition(Result):
@@ -164,6 +207,7 @@ class ChangedFile(Result):
     symbols: list[str] = Field(default_factory=list)
     new_syntax_errors: list[int] = Field(default_factory=list, description="Lines that no longer parse.")
     real_path: str | None = Field(None, description="Where a symlink leads that was edited at its target.")
+    diff: str | None = Field(None, description="The changed lines, where the call does not show them itself.")
 
 
 class AffectedTest(Result):
@@ -195,6 +239,13 @@ class Delta(Result):
     tests_unknown: list[str] = Field(default_factory=list, description="Why tests may be missing, the first reasons.")
 
 
+class Remaining(Result):
+    """A replaced text that other places still hold."""
+
+    text: str
+    places: list[str] = Field(description="`path:line`, at most twenty.")
+
+
 class WriteSourceResult(Result):
     """What was done, or would be."""
 
@@ -202,6 +253,7 @@ class WriteSourceResult(Result):
     dry_run: bool
     delta: Delta
     repository: RepositoryState
+    remaining: list[Remaining] = Field(default_factory=list, description="Where replaced texts still are.")
     summary: str
     display_to_user: str | None = None
 
@@ -217,10 +269,61 @@ class _FilePlan:
     touched: Touched = field(default_factory=Touched)
 
 
+def _expanded(workspace: Workspace, request: WriteSourceRequest) -> WriteSourceRequest:
+    """Return the request with one edit per file: patches are taken apart, globs name the files that hold the text."""
+    edits = _edits_of_patch(request.patch) if request.patch is not None else request.edits
+    found = [one for edit in edits for one in _per_file(workspace, edit)]
+    return request.model_copy(update={"edits": found, "patch": None})
+
+
+def _edits_of_patch(patch: str) -> list[SourceEdit]:
+    edits = []
+    for file in parse_patch(patch):
+        if file.action != "update":
+            content = file.content if file.action == "create" else None
+            edits.append(SourceEdit.model_validate({"path": file.path, "action": file.action, "content": content}))
+        for line, old, new in file.hunks:
+            place = {"start_line": line, "end_line": line + old.count("\n") - 1} if line and old else {}
+            edits.append(
+                SourceEdit.model_validate({"path": file.path, "expected_content": old, "new_content": new, **place})
+            )
+    return edits
+
+
+def _per_file(workspace: Workspace, edit: SourceEdit) -> list[SourceEdit]:
+    """Return an edit for every file that a glob means and that holds the text; anything else as it is."""
+    is_glob = any(mark in edit.path for mark in "*?[") and not (workspace.root / edit.path).exists()
+    if not is_glob or edit.action != "update" or not edit.expected_content:
+        return [edit]
+    fits = matcher_for(edit.path)
+    workspace.refresh_index()
+    paths = sorted(path for path in workspace.index.state().files if fits(path))
+    holding = [path for path in paths if _holds(workspace, path, edit)]
+    if not holding:
+        message = f"None of {counted(len(paths), 'file')} that match `{edit.path[:80]}` holds the text."
+        raise CodePlaneError("CONTENT_NOT_FOUND", message, details={"files": len(paths)})
+    everywhere = {"all": edit.all or edit.count is None}
+    return [edit.model_copy(update={"path": path, **everywhere}) for path in holding]
+
+
+def _holds(workspace: Workspace, path: str, edit: SourceEdit) -> bool:
+    found = workspace.editor.look(RepoPath.known(path))
+    if found is None or found.image.is_link:
+        return False
+    try:
+        file = read_text(found.image.data)
+        _occurrences(RepoPath.known(path), file, edit.model_copy(update={"count": None, "all": True}))
+    except CodePlaneError as error:
+        if error.code == "INVALID_ARGUMENTS":
+            raise
+        return False
+    return True
+
+
 def _effects(workspace: Workspace, request: WriteSourceRequest) -> Effects:
     writes: dict[RepoPath, None] = {}
     deletes: dict[RepoPath, None] = {}
-    for edit in request.edits:
+    for edit in _expanded(workspace, request).edits:
         where = writable(workspace, edit.path, follow=edit.action != "delete")
         (deletes if edit.action == "delete" else writes)[where.real] = None
     if request.dry_run:
@@ -232,6 +335,7 @@ def _effects(workspace: Workspace, request: WriteSourceRequest) -> Effects:
 
 def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceResult:
     workspace = context.workspace
+    request = _expanded(workspace, request)
     for attempt in range(_RETRIES):
         plans = [_planned(context, request, edits) for edits in _by_file(workspace, request)]
         check_not_ignored(workspace, [one.where.real for one in plans], allow_ignored=request.allow_ignored)
@@ -274,7 +378,50 @@ def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceRes
     if workspace.gate.rules().is_enforced:
         context.noted["mutation_class"] = _class_of(plans)
     tests = _affected(context, [one for one in plans if one not in gone]) if _reconciled(context) else None
-    return _result(context, plans, tests if lost is None else _joined(lost, tests), is_applied=True)
+    result = _result(context, plans, tests if lost is None else _joined(lost, tests), is_applied=True)
+    return _with_traces(context, request, plans, result)
+
+
+def _with_traces(
+    context: CallContext, request: WriteSourceRequest, plans: Sequence[_FilePlan], result: WriteSourceResult
+) -> WriteSourceResult:
+    """Return the result with the diff of edits by rule, and with the places that still hold what they replaced."""
+    shown = {one.path for one in request.edits if _is_by_rule(one)}
+    files = [
+        file.model_copy(update={"diff": _short_diff(plan)}) if plan.where.asked.text in shown else file
+        for file, plan in zip(result.delta.files, plans, strict=True)
+    ]
+    delta = result.delta.model_copy(update={"files": files})
+    return result.model_copy(update={"delta": delta, "remaining": _remaining(context, request.edits)})
+
+
+def _is_by_rule(edit: SourceEdit) -> bool:
+    """Tell whether an edit does not itself show what it changes."""
+    return edit.all or edit.regex or edit.count is not None
+
+
+def _short_diff(plan: _FilePlan) -> str | None:
+    lines = _diff_of(plan, n_context=0).split("\n")[2:]
+    changed = [line for line in lines if line[:1] in {"+", "-"}]
+    if len(changed) > _MAX_DIFF_LINES:
+        changed = [*changed[:_MAX_DIFF_LINES], f"… {len(changed) - _MAX_DIFF_LINES} more changed lines"]
+    return "\n".join(changed) or None
+
+
+def _remaining(context: CallContext, edits: Sequence[SourceEdit]) -> list[Remaining]:
+    """Return where texts that were replaced by rule still are; a word counts as a whole word only."""
+    if not context.is_reconciled:
+        return []
+    state = context.workspace.index.state()
+    found = []
+    for old in dict.fromkeys(one.expected_content for one in edits if _is_by_rule(one) and not one.regex):
+        if old is None or "\n" in old or len(old.strip()) < _MIN_SEARCHED:
+            continue
+        query = TextQuery(old, whole_word=old.isidentifier())
+        places = [f"{hit.path}:{hit.line}" for hit in islice(find_lines(state, query, None), _MAX_PLACES + 1)]
+        if places:
+            found.append(Remaining(text=old, places=places[:_MAX_PLACES]))
+    return found
 
 
 def _affected(context: CallContext, plans: Sequence[_FilePlan]) -> AffectedTests:
@@ -345,17 +492,18 @@ def _tell_other_changes(context: CallContext, plans: Sequence[_FilePlan]) -> Non
 
 def _preview(context: CallContext, request: WriteSourceRequest) -> str:
     """Return the change as a diff."""
+    request = _expanded(context.workspace, request)
     plans = [_planned(context, request, edits) for edits in _by_file(context.workspace, request)]
     return "".join(_diff_of(one) for one in plans)
 
 
-def _diff_of(plan: _FilePlan) -> str:
+def _diff_of(plan: _FilePlan, n_context: int = 2) -> str:
     before, after = plan.change.before, plan.change.after
     old, new = _lines_of(before), _lines_of(after)
     if len(old) + len(new) > _MOST_PREVIEW_LINES:
         return f"{plan.where.real}: {len(old)} lines become {len(new)}\n"
     old_name, new_name = (plan.where.real.text if one is not None else "/dev/null" for one in (before, after))
-    lines = difflib.unified_diff(old, new, old_name, new_name, n=2)
+    lines = difflib.unified_diff(old, new, old_name, new_name, n=n_context)
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
@@ -409,14 +557,16 @@ def _planned(
         )
         raise with_near_paths(workspace, where.asked.text, missing)
     hashes = {edit.expected_file_sha256.lower() for edit in edits if edit.expected_file_sha256}
-    if hashes - {before.sha256}:
+    if any(not _is_hash_of(one, before.sha256) for one in hashes):
         raise _stale(context, where, before, edits)
     if action == "delete":
         n_lines = before.data.count(b"\n") + (bool(before.data) and not before.data.endswith(b"\n"))
         text = PlannedText(b"", (), 0, n_lines, "none")
         return _FilePlan(where, action, Change(where.real, before, None), text)
+    # What this session has seen in its present state needs no proof.
+    is_known = bool(hashes) or _saw(context, where, before)
     try:
-        text = _updated(where, edits, before, has_hash=bool(hashes))
+        text = _updated(workspace, where, edits, before, is_known=is_known)
     except CodePlaneError as error:
         raise _with_writer(context, where, before, error) from error
     after = replace(before, data=text.data)
@@ -449,21 +599,77 @@ def _created(context: CallContext, where: WritablePath, edit: SourceEdit, before
     return _FilePlan(where, "create", Change(where.real, None, FileImage(text.data)), text)
 
 
-def _updated(where: WritablePath, edits: Sequence[SourceEdit], before: FileImage, *, has_hash: bool) -> PlannedText:
+def _is_hash_of(given: str, sha256: str) -> bool:
+    """Tell whether a hash, or enough of its beginning, is that of a file."""
+    return sha256.startswith(given) and len(given) >= _MIN_HASH
+
+
+def _saw(context: CallContext, where: WritablePath, before: FileImage) -> bool:
+    return context.workspace.gate.memory.last_seen(context.session.label, where.real.text) == before.sha256
+
+
+def _updated(
+    workspace: Workspace, where: WritablePath, edits: Sequence[SourceEdit], before: FileImage, *, is_known: bool
+) -> PlannedText:
     for edit in edits:
-        # Nothing at all stands everywhere: expecting it proves nothing, except of an empty file.
+        # An empty text is everywhere: expecting it proves nothing, except of an empty file.
         says_nothing = edit.expected_content is None or (edit.expected_content == "" and before.data != b"")
-        if says_nothing and not has_hash:
-            raise CodePlaneError(
-                "EXPECTATION_MISSING",
-                f"The update of {where.asked} does not say what it expects to find.",
-                details={"path": where.asked.text, "file_sha256": before.sha256},
-            )
-    whole = [edit for edit in edits if edit.start_line is None and edit.expected_content is None]
+        if says_nothing and not is_known and not _names_definition(edit):
+            raise _unseen(where, before, edit)
+    whole = [
+        edit
+        for edit in edits
+        if edit.start_line is None and edit.expected_content is None and not _names_definition(edit)
+    ]
     if whole and len(edits) == 1:
         return plan_whole(before.data, _new_text(whole[0]))
-    spans = [SpanEdit(_new_text(edit), edit.expected_content, edit.start_line, edit.end_line) for edit in edits]
+    spans = [span for edit in edits for span in _spans(workspace, where, before.data, edit)]
     return plan_update(where.asked, before.data, spans)
+
+
+def _names_definition(edit: SourceEdit) -> bool:
+    return (edit.definition or edit.before or edit.after) is not None
+
+
+def _spans(workspace: Workspace, where: WritablePath, data: bytes, edit: SourceEdit) -> list[SpanEdit]:
+    for place, name in (("replace", edit.definition), ("before", edit.before), ("after", edit.after)):
+        if name is not None:
+            definitions = definitions_in(workspace, where.real.text, data)
+            return [at_definition(where.asked, data, definitions, name, place, _new_text(edit))]
+    if edit.all or edit.count is not None or edit.regex:
+        return _occurrences(where.asked, read_text(data), edit)
+    return [SpanEdit(_new_text(edit), edit.expected_content, edit.start_line, edit.end_line)]
+
+
+def _occurrences(path: RepoPath, file: SourceFile, edit: SourceEdit) -> list[SpanEdit]:
+    find = matches if edit.regex else occurrences
+    count = edit.count if edit.count is not None else None if edit.all else 1
+    return find(path, file, edit.expected_content or "", _new_text(edit), count)
+
+
+def _unseen(where: WritablePath, before: FileImage, edit: SourceEdit) -> CodePlaneError:
+    """Return the refusal of an edit of a file that this session has not seen as it is, with the present text."""
+    details: dict[str, Any] = {"path": where.asked.text, "file_sha256": before.sha256}
+    shown = _shown_lines(before, edit)
+    message = f"This session has not seen {where.asked} as it is now, and the edit does not say what it replaces."
+    if shown is not None:
+        details["current"] = [shown]
+        numbered = enumerate(shown["text"].split("\n"), start=shown["start_line"])
+        message += " It reads:\n" + "\n".join(f"{number}\t{line}" for number, line in numbered)
+    hint = f"Send expected_content, or expected_file_sha256: {before.sha256[:_SHORT_HASH]}."
+    return CodePlaneError("EXPECTATION_MISSING", message, hint=hint, details=details)
+
+
+def _shown_lines(now: FileImage, edit: SourceEdit) -> dict[str, Any] | None:
+    """Return the lines that an edit means, with a few around them; None for a file that is not text."""
+    try:
+        file = read_text(now.data)
+    except CodePlaneError:
+        return None
+    first = max(1, (edit.start_line or 1) - _CONTEXT_LINES)
+    last = min(len(file.lines), (edit.end_line or edit.start_line or 1) + _CONTEXT_LINES, first + 40)
+    text = "\n".join(line[:200] for line in file.lines[first - 1 : last])
+    return {"start_line": first, "end_line": last, "text": text}
 
 
 def _new_text(edit: SourceEdit) -> str:
@@ -490,17 +696,8 @@ def _stale(context: CallContext, where: WritablePath, now: FileImage, edits: Seq
     suggestion = merge_suggestion(records, other, where.real, expected, now.data, _line_edits(edits))
     if suggestion is not None:
         details["merge"] = suggestion
-    try:
-        file = read_text(now.data)
-    except CodePlaneError:
-        file = None
-    if file is not None:
-        shown = []
-        for edit in edits[:3]:
-            first = max(1, (edit.start_line or 1) - _CONTEXT_LINES)
-            last = min(len(file.lines), (edit.end_line or edit.start_line or 1) + _CONTEXT_LINES, first + 40)
-            text = "\n".join(line[:200] for line in file.lines[first - 1 : last])
-            shown.append({"start_line": first, "end_line": last, "text": text})
+    shown = [one for edit in edits[:3] if (one := _shown_lines(now, edit)) is not None]
+    if shown:
         details["current"] = shown
     under = f" under {who['intent']}" if who is not None and who.get("intent") else ""
     by = f", by session {who['session']}{under} at {who['time']}" if who is not None else ""
@@ -668,10 +865,12 @@ def _render(result: WriteSourceResult) -> str:
         if file.real_path is not None:
             parts.append(f"a link to {file.real_path}")
         if file.file_sha256 is not None:
-            parts.append(f"sha256={file.file_sha256}")
+            parts.append(f"sha256={file.file_sha256[:_SHORT_HASH]}")
         lines.append("; ".join(parts))
+        lines.extend(f"  {line}" for line in (file.diff or "").split("\n") if line)
         if file.new_syntax_errors:
             lines.append(f"  no longer parses at line {', '.join(map(str, file.new_syntax_errors))}")
+    lines.extend(f" still `{one.text}`: {_listed(one.places, _SHOWN_TESTS)}" for one in result.remaining)
     if result.delta.symbols_changed:
         lines.append(" symbols: " + _listed(result.delta.symbols_changed, _SHOWN_SYMBOLS))
     tests = result.delta.tests_affected
@@ -726,7 +925,7 @@ WRITE_SOURCE = Operation(
         ),
         Example("Make a file", {"edits": [{"path": "src/new.py", "action": "create", "content": "X = 1\n"}]}),
     ),
-    profiles=frozenset({"core"}),
+    profiles=frozenset({"classic", "core"}),
     recover=recover_edit,
     is_dry_run=lambda request: request.dry_run,
     preview=_preview,

@@ -37,7 +37,9 @@ class MetricsSettings:
 class McpSettings:
     """The MCP surface."""
 
-    profile: str = setting("core", doc="Tools offered by default: core, full, or operation names separated by commas.")
+    profile: str = setting(
+        "core", doc="Tools offered by default: core, classic, full, or operation names separated by commas."
+    )
     max_argument_bytes: int = setting(
         4_000_000, doc="Largest set of arguments one call may send.", minimum=1_000, maximum=100_000_000
     )
@@ -132,7 +134,8 @@ LOOSENING: Final[Mapping[str, str]] = {
 }
 HARMLESS: Final = frozenset(
     {
-        "contexts", "index.overlay", "logging.level", "logging.rotation.backups", "logging.rotation.max_bytes", "mcp.max_argument_bytes",
+        "contexts", "index.overlay",
+        "logging.level", "logging.rotation.backups", "logging.rotation.max_bytes", "mcp.max_argument_bytes",
         "mcp.profile", "reads.full_inline_bytes", "reads.full_resource_bytes", "reads.page_bytes", "reads.range_bytes",
         "retention.batch", "server.port", "server.shutdown_grace_seconds", "server.worker_threads",
     }

@@ -55,6 +55,7 @@ from codeplane.workspace.places import Places, UserPlaces, places_for, user_plac
 
 if TYPE_CHECKING:
     # What is opened on first use is imported on first use, each with its reason there.
+    from codeplane.core.sandbox import Sandbox
     from codeplane.edit.editor import Editor
     from codeplane.edit.records import RecordStore
     from codeplane.git.history import Commit
@@ -115,6 +116,8 @@ class Workspace:
         self.refreshers: tuple[Callable[[], None], ...] = (self._refresh_index,)
         self._index: RepositoryIndex | None = None
         self._index_lock = threading.Lock()
+        self._sandbox: Sandbox | None = None
+        self._sandbox_lock = threading.Lock()
         self.last_reconcile_ms: int | None = None
         self.commit_graph = CommitGraph(repository, places.shared / "history")
         # Commits never change: those that were read once need not be read again.
@@ -295,6 +298,17 @@ class Workspace:
         return digest({"head": version.head, "index": index, "submodules": submodules})
 
     @property
+    def sandbox(self) -> "Sandbox":
+        """Return the interpreters for programs, started on first use."""
+        with self._sandbox_lock:
+            if self._sandbox is None:
+                # 30 ms that only programs need.
+                from codeplane.core.sandbox import Sandbox  # noqa: PLC0415
+
+                self._sandbox = Sandbox()
+            return self._sandbox
+
+    @property
     def index(self) -> "RepositoryIndex":
         """Return the index, opened on first use."""
         with self._index_lock:
@@ -457,6 +471,8 @@ class Workspace:
         self.ownership.release()
         if self.head_start is not None:
             self.head_start.close()
+        if self._sandbox is not None:
+            self._sandbox.close()
         if self._index is not None:
             self._index.close()
         self.chain.database.close()

@@ -29,7 +29,7 @@ from codeplane.operations.answer import RESOURCE_PREFIX, Answer
 from codeplane.operations.dispatch import dispatch, nearest_names
 from codeplane.operations.profiles import Profile
 from codeplane.operations.run import CallControls, Door, reject
-from codeplane.operations.tool_list import CALL, CORE, FULL
+from codeplane.operations.tool_list import CALL, CLASSIC, CORE, FULL
 from codeplane.surfaces.mcp.first_answers import INSTRUCTIONS, SERVER_NAME, SERVER_TITLE
 
 META_KEY = "codeplane/meta"
@@ -224,7 +224,7 @@ class _Binding:
 
     def _is_offered(self, name: str) -> bool:
         # core and full reach everything anyway; an explicit list means exactly that list.
-        if self.profile.name in {CORE, FULL}:
+        if self.profile.name in {CORE, CLASSIC, FULL}:
             return True
         return name in self.profile.names
 

@@ -1,0 +1,233 @@
+"""`run`: a short program over all operations in one call."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.printable import counted
+from codeplane.core.sandbox import ProgramError, ProgramOutcome, StopProgramError
+from codeplane.ledger.effects import EffectClass
+from codeplane.operations.answer import Answer, Outcome
+from codeplane.operations.dispatch import CALL, dispatch
+from codeplane.operations.models import Request, Result
+from codeplane.operations.operation import CallContext, Example, Operation, no_effects
+from codeplane.operations.run import CallControls, Door
+
+NAME = "run"
+_MAX_SHOWN = 8_000
+
+
+class RunRequest(Request):
+    """The program."""
+
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"program": ("code", "script", "source", "python")}
+    program: str = Field(
+        min_length=1,
+        max_length=50_000,
+        description="Python without imports of its own files; functions: search(query, **args) -> hits,"
+        " references(symbol) -> hits, read(path, start, end) -> text, edit(path, old, new),"
+        " diff(), git(name, **args), call(name, **args) -> result. A hit has path, line, column, text."
+        " Only what it prints, and its last expression, is answered.",
+    )
+    atomic: bool = Field(False, description="Take every change back when the program fails.")
+
+
+class RunResult(Result):
+    """What the program printed and returned, and what it changed."""
+
+    printed: str
+    returned: Any = None
+    calls: int
+    mutations: list[str] = Field(default_factory=list, description="Calls that changed something, for undo.")
+
+
+@dataclass(slots=True)
+class _Calls:
+    """The calls of one program: each an ordinary call through the door."""
+
+    context: CallContext
+    n_calls: int = 0
+    mutations: list[str] = field(default_factory=list)
+    held: Answer | None = None
+
+    def result(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Make one call and return its result; a refusal is an exception inside the program."""
+        self.context.check_cancelled()
+        if name in {NAME, CALL}:
+            raise ValueError(f"`{name}` cannot be called from a program")
+        self.n_calls += 1
+        answer = self._dispatch(name, arguments)
+        if answer.outcome is Outcome.HELD:
+            self.held = answer
+            raise StopProgramError
+        if answer.error is not None:
+            raise RuntimeError(answer.error.as_text())
+        if answer.meta.signals is not None and answer.meta.signals.mutation_fingerprint is not None:
+            self.mutations.append(answer.meta.request_id)
+        payload: dict[str, Any] = answer.envelope()["result"]
+        return payload
+
+    def _dispatch(self, name: str, arguments: dict[str, Any]) -> Answer:
+        context = self.context
+        controls = CallControls(is_cancelled=context.is_cancelled, part_of=context.call_id)
+        return dispatch(Door(context.workspace, context.operations), name, arguments, context.caller, controls)
+
+    def take_back(self) -> bool:
+        """Undo every change of the program, the newest first; false when one of them could not be undone."""
+        while self.mutations:
+            if self._dispatch("undo", {"operation": self.mutations[-1]}).error is not None:
+                return False
+            self.mutations.pop()
+        return True
+
+
+def _functions(calls: _Calls) -> dict[str, Callable[..., Any]]:
+    def search(query: str, **arguments: Any) -> list[dict[str, Any]]:
+        hits: list[dict[str, Any]] = calls.result("search", {"query": query, "limit": 100, **arguments})["results"]
+        return hits
+
+    def references(symbol: str, **arguments: Any) -> list[dict[str, Any]]:
+        return search(symbol, mode="references", **arguments)
+
+    def read(path: str, start: int | None = None, end: int | None = None) -> str:
+        if start is None:
+            whole = calls.result("read_file_full", {"path": path, "confirm": True, "inline": True})
+            return str(whole.get("content", ""))
+        target = {"path": path, "start_line": start, "end_line": end or start}
+        files = calls.result("read_source", {"targets": [target]})["files"]
+        return "".join(str(piece["content"]) for piece in files)
+
+    def edit(path: str, old: str | None = None, new: str | None = None, **arguments: Any) -> dict[str, Any]:
+        given = {"path": path, "expected_content": old, "new_content": new, **arguments}
+        change = {name: value for name, value in given.items() if value is not None}
+        return calls.result("write_source", {"edits": [change]})
+
+    def git(name: str, **arguments: Any) -> dict[str, Any]:
+        return calls.result(f"git_{name.removeprefix('git_')}", arguments)
+
+    def diff(**arguments: Any) -> dict[str, Any]:
+        return calls.result("git_diff", arguments)
+
+    def call(name: str, **arguments: Any) -> dict[str, Any]:
+        return calls.result(name, arguments)
+
+    return {
+        "search": search,
+        "references": references,
+        "read": read,
+        "edit": edit,
+        "git": git,
+        "diff": diff,
+        "call": call,
+    }
+
+
+def _handle(context: CallContext, request: RunRequest) -> RunResult:
+    calls = _Calls(context)
+    try:
+        outcome = context.workspace.sandbox.run(request.program, _functions(calls))
+    except StopProgramError:
+        raise _ended(calls, request, _held(calls)) from None
+    except CodePlaneError as error:
+        raise _ended(calls, request, error) from error
+    if outcome.error is not None:
+        raise _ended(calls, request, _failed(outcome, outcome.error))
+    if outcome.is_cut:
+        context.incomplete.append("the program printed more than 1,000,000 characters; the rest was dropped")
+    return RunResult(
+        printed=outcome.printed,
+        returned=_plain(outcome.returned),
+        calls=calls.n_calls,
+        mutations=list(calls.mutations),
+    )
+
+
+def _held(calls: _Calls) -> CodePlaneError:
+    report = calls.held.error if calls.held is not None else None
+    if report is None:
+        return CodePlaneError("INTERNAL_ERROR", "The program was stopped without a reason.")
+    return CodePlaneError(report.error, report.message, hint=report.required_action, details=dict(report.details))
+
+
+def _failed(outcome: ProgramOutcome, error: ProgramError) -> CodePlaneError:
+    where = f" at line {error.line}: `{error.source}`" if error.line is not None else ""
+    values = "; ".join(f"{name} = {value}" for name, value in error.values)
+    parts = [f"{error.message}{where}.", f"Values: {values}." if values else "", _shown_print(outcome.printed)]
+    return CodePlaneError("PROGRAM_FAILED", " ".join(part for part in parts if part), details={"line": error.line})
+
+
+def _shown_print(printed: str) -> str:
+    return f"Printed before: {printed[-500:].strip()}" if printed.strip() else ""
+
+
+def _ended(calls: _Calls, request: RunRequest, error: CodePlaneError) -> CodePlaneError:
+    """Return the failure of a program together with what it had done, or with the news that it was taken back."""
+    if not calls.mutations:
+        return error
+    if request.atomic:
+        n_changes = len(calls.mutations)
+        done = (
+            f"Taken back: {counted(n_changes, 'change')}."
+            if calls.take_back()
+            else f"Not taken back: {', '.join(calls.mutations)}."
+        )
+    else:
+        done = f"Done before that: {', '.join(calls.mutations)}; undo takes each back."
+    details = {**error.details, "mutations": list(calls.mutations)}
+    return CodePlaneError(error.code, f"{error.message} {done}", hint=error.hint, details=details)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it; what JSON does not know is told as text."""
+    try:
+        return json.loads(json.dumps(value, default=str))
+    except (ValueError, TypeError, RecursionError):
+        return str(value)[:_MAX_SHOWN]
+
+
+def _render(result: RunResult) -> str:
+    parts = [result.printed.rstrip("\n")]
+    if result.returned is not None:
+        returned = result.returned
+        parts.append(returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False))
+    text = "\n".join(part for part in parts if part)
+    if len(text) > _MAX_SHOWN:
+        text = f"{text[:_MAX_SHOWN]}\n… {len(text) - _MAX_SHOWN} more characters; print less"
+    if result.mutations:
+        text += f"\nundo: {', '.join(result.mutations[:20])}"
+    return text.strip() or f"The program ended after {counted(result.calls, 'call')} and printed nothing."
+
+
+RUN = Operation(
+    name=NAME,
+    family="introspection",
+    summary="Run a short Python program over all operations in one call: loops, filters and edits by rule.",
+    request_type=RunRequest,
+    result_type=RunResult,
+    effect=EffectClass.RECORD,
+    effects=no_effects,
+    handler=_handle,
+    render=_render,
+    when_to_use=("Several searches, reads or edits that follow a rule.",),
+    when_not_to_use=("One search, one read or one edit: call it directly.",),
+    examples=(
+        Example(
+            "Files that use a name and have no test",
+            {"program": "for hit in references('Store.get'):\n    print(hit['path'], hit['line'])"},
+        ),
+        Example(
+            "Replace in every file that holds a text, or in none",
+            {
+                "program": "for path in {hit['path'] for hit in search('old_name', whole_word=True)}:\n"
+                "    edit(path, old='old_name', new='new_name')",
+                "atomic": True,
+            },
+        ),
+    ),
+    profiles=frozenset({"core"}),
+    reaches_all=True,
+)

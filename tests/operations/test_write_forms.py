@@ -1,0 +1,207 @@
+"""The forms in which agents send edits: each means one thing, and what does not fit is refused with what to do."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.run import Door
+from support.doors import call, error_of, open_test_workspace, result_of
+from support.repositories import write
+
+STORE = """\
+import os
+
+
+@cached
+def total(lines):
+    return sum(lines)
+
+
+class Store:
+    limit = 3
+
+    def get(self, key):
+        return key
+
+    def put(self, key):
+        return self.limit
+"""
+
+
+@pytest.fixture
+def shop(repo: Path) -> Door:
+    """Return the door of a small package."""
+    write(repo, {"shop/store.py": STORE, "shop/other.py": "limit = 1\nlimit_all = limit\n", "notes.txt": "limit\n"})
+    return Door(open_test_workspace(repo), OPERATIONS)
+
+
+def text(door: Door, path: str = "shop/store.py") -> str:
+    return (door.workspace.root / path).read_text(encoding="utf-8")
+
+
+def edited(door: Door, **change: Any) -> str:
+    result_of(call(door, "write_source", {"edits": [{"path": "shop/store.py", **change}]}))
+    return text(door)
+
+
+def test_old_and_new_are_enough(shop: Door) -> None:
+    assert "return key or None" in edited(shop, old="return key", new="return key or None")
+
+
+def test_all_occurrences_are_replaced_when_that_is_said(shop: Door) -> None:
+    found = edited(shop, old="limit", new="most", all=True)
+    assert (found.count("most"), "limit" in found) == (2, False)
+
+
+def test_a_count_is_asserted(shop: Door) -> None:
+    assert edited(shop, old="key", new="name", count=3).count("name") == 3
+    answer = call(shop, "write_source", {"edits": [{"path": "shop/store.py", "old": "limit", "new": "x", "count": 5}]})
+    assert error_of(answer) == "CONTENT_AMBIGUOUS"
+    assert "2 occurrences, not 5: at lines 10, 16" in answer.text()
+
+
+def test_an_expression_replaces_with_groups(shop: Door) -> None:
+    assert "def fetch_get(self" in edited(
+        shop, old=r"def (get|put)\\(".replace("\\\\", "\\"), new=r"def fetch_\1(", regex=True, all=True
+    )
+
+
+def test_a_glob_means_every_file_that_holds_the_text(shop: Door) -> None:
+    change = {"path": "shop/**/*.py", "old": "limit", "new": "most"}
+    found = result_of(call(shop, "write_source", {"edits": [change]}))
+    assert [file["path"] for file in found["delta"]["files"]] == ["shop/other.py", "shop/store.py"]
+    assert "limit" not in text(shop) + text(shop, "shop/other.py")
+    assert text(shop, "notes.txt") == "limit\n"
+
+
+def test_a_definition_is_replaced_by_its_name_and_keeps_its_decorators(shop: Door) -> None:
+    found = edited(shop, definition="total", new="def total(lines):\n    return 0\n")
+    assert "@cached\ndef total(lines):\n    return 0\n\n\nclass Store" in found
+
+
+def test_a_method_is_inserted_after_another(shop: Door) -> None:
+    found = edited(shop, after="Store.get", new="    def has(self, key):\n        return True\n")
+    assert "        return key\n\n    def has(self, key):\n        return True\n\n    def put" in found
+
+
+def test_a_function_is_inserted_before_a_decorated_one(shop: Door) -> None:
+    found = edited(shop, before="total", new="def first():\n    return 1\n")
+    assert "import os\n\n\ndef first():\n    return 1\n\n\n@cached\ndef total" in found
+
+
+def test_a_name_that_is_not_defined_is_answered_with_those_that_are(shop: Door) -> None:
+    answer = call(shop, "write_source", {"edits": [{"path": "shop/store.py", "definition": "nope", "new": "x"}]})
+    assert error_of(answer) == "CONTENT_NOT_FOUND"
+    assert "it defines" in answer.text()
+    assert "Store" in answer.text()
+
+
+def test_what_the_session_has_read_needs_no_expectation(shop: Door) -> None:
+    change = {"path": "shop/store.py", "start_line": 10, "end_line": 10, "new_content": "    limit = 4"}
+    refused = call(shop, "write_source", {"edits": [change]})
+    assert error_of(refused) == "EXPECTATION_MISSING"
+    assert "10\t    limit = 3" in refused.text()
+    call(shop, "read_source", {"targets": ["shop/store.py"]})
+    assert result_of(call(shop, "write_source", {"edits": [change]}))["applied"]
+    assert "    limit = 4\n" in text(shop)
+
+
+def test_what_changed_since_it_was_read_is_refused_with_the_present_text(shop: Door) -> None:
+    call(shop, "read_source", {"targets": ["shop/store.py"]})
+    write(shop.workspace.root, {"shop/store.py": STORE.replace("limit = 3", "limit = 9")})
+    change = {"path": "shop/store.py", "start_line": 10, "end_line": 10, "new_content": "    limit = 4"}
+    refused = call(shop, "write_source", {"edits": [change]})
+    assert error_of(refused) == "EXPECTATION_MISSING"
+    assert "limit = 9" in refused.text()
+
+
+def test_the_beginning_of_a_hash_is_enough(shop: Door) -> None:
+    read = call(shop, "read_source", {"targets": ["shop/store.py"]}).text()
+    sha256 = read.partition("sha256=")[2][:12]
+    change = {"path": "shop/store.py", "start_line": 1, "end_line": 1, "new_content": "import re"}
+    answer = call(shop, "write_source", {"edits": [{**change, "expected_file_sha256": sha256}]}, "another client")
+    assert result_of(answer)["applied"]
+
+
+def test_an_edit_by_rule_shows_its_diff_and_what_is_left(shop: Door) -> None:
+    answer = call(shop, "write_source", {"edits": [{"path": "shop/*.py", "old": "limit", "new": "most"}]})
+    assert "  -limit = 1\n  -limit_all = limit\n  +most = 1\n" in answer.text()
+    assert " still `limit`: notes.txt:1" in answer.text()
+
+
+UNIFIED = """\
+--- a/shop/store.py
++++ b/shop/store.py
+@@ -12,2 +12,3 @@ class Store:
+     def get(self, key):
+-        return key
++        key = str(key)
++        return key
+--- /dev/null
++++ b/shop/new.py
+@@ -0,0 +1,1 @@
++NEW = 1
+--- a/notes.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-limit
+"""
+BEGIN_PATCH = """\
+*** Begin Patch
+*** Update File: shop/store.py
+@@ class Store:
+     def get(self, key):
+-        return key
++        key = str(key)
++        return key
+*** Add File: shop/new.py
++NEW = 1
+*** Delete File: notes.txt
+*** End Patch
+"""
+
+
+@pytest.mark.parametrize("patch", [UNIFIED, BEGIN_PATCH], ids=["unified", "begin patch"])
+def test_a_patch_is_applied(shop: Door, patch: str) -> None:
+    call(shop, "read_source", {"targets": ["notes.txt"]})
+    result_of(call(shop, "write_source", {"patch": patch}))
+    assert "        key = str(key)\n        return key\n" in text(shop)
+    assert text(shop, "shop/new.py") == "NEW = 1\n"
+    assert not (shop.workspace.root / "notes.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("patch", "code"),
+    [
+        ("not a patch", "INVALID_FORMAT"),
+        (UNIFIED.replace("-        return key", "-        return value"), "CONTENT_NOT_FOUND"),
+        (BEGIN_PATCH.replace("-        return key", "-        return value"), "CONTENT_NOT_FOUND"),
+        (BEGIN_PATCH.replace("shop/store.py", "../store.py"), "PATH_OUTSIDE_REPOSITORY"),
+        (BEGIN_PATCH + BEGIN_PATCH, "EDITS_OVERLAP"),
+    ],
+)
+def test_a_patch_that_does_not_apply_changes_nothing(shop: Door, patch: str, code: str) -> None:
+    assert error_of(call(shop, "write_source", {"patch": patch})) == code
+    assert (text(shop), text(shop, "notes.txt")) == (STORE, "limit\n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"all": True, "new": "x"},
+        {"definition": "total", "old": "x", "new": "y"},
+        {"definition": "total", "before": "Store", "new": "y"},
+        {"old": "(", "new": "x", "regex": True},
+    ],
+)
+def test_forms_that_contradict_themselves_are_refused(shop: Door, change: dict[str, Any]) -> None:
+    answer = call(shop, "write_source", {"edits": [{"path": "shop/store.py", **change}]})
+    assert error_of(answer) == "INVALID_ARGUMENTS"
+    assert text(shop) == STORE
+
+
+def test_a_glob_that_matches_nothing_says_so(shop: Door) -> None:
+    answer = call(shop, "write_source", {"edits": [{"path": "lib/*.py", "old": "limit", "new": "x"}]})
+    assert "None of 0 files" in answer.text()
