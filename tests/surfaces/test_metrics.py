@@ -1,6 +1,7 @@
 """What `/metrics` counts about getting somewhere, from the events of calls."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from codeplane.core.events import Event
 from codeplane.surfaces.server.metrics import Metrics, TaskGauges, task_gauges
 from codeplane.workspace.workspace import Workspace
-from support.doors import call, door_with
+from support.doors import call, door_with, open_test_workspace
+from support.repositories import git
 from support.toys import TOY_EDIT, TOY_TEST
 
 START = 1_700_000_000_000
@@ -91,3 +93,16 @@ def test_repeats_of_real_calls_are_counted(workspace: Workspace) -> None:
     assert _value(text, 'codeplane_fingerprint_repeats_total{of="failure"}') == 1
     assert _value(text, "codeplane_tasks_open") == 1
     assert _value(text, 'codeplane_task_budget_used_ratio{budget="mutations"}') == 2 / 500
+
+
+def test_a_commit_is_drift_until_the_index_is_compared_again(repo: Path) -> None:
+    with open_test_workspace(repo) as workspace:
+        workspace.refresh_index()
+        seen = [workspace.index_gauges()["head_drift"]]
+        git(repo, "commit", "-q", "--allow-empty", "-m", "Next")
+        seen.append(workspace.index_gauges()["head_drift"])
+        workspace.refresh_index()
+        seen.append(workspace.index_gauges()["head_drift"])
+        durations = workspace.reconcile_durations()
+
+    assert (seen, len(durations), workspace.reconcile_durations()) == ([0.0, 1.0, 0.0], 2, [])

@@ -79,6 +79,11 @@ def test_status_shows_sessions_by_label_and_never_their_secret(rest_server: UpSe
         "codeplane_calls_in_flight 0.0",
         "codeplane_ledger_rows ",
         "# TYPE codeplane_call_seconds histogram",
+        "# TYPE codeplane_reconcile_seconds histogram",
+        "codeplane_index_head_drift ",
+        'codeplane_language_files{language="python"} 1.0',
+        'codeplane_language_files_with_symbols{language="python"} 1.0',
+        'codeplane_language_files_linked{language="python"} ',
     ],
 )
 def test_metrics_show_calls_and_resources(rest_server: UpServer, line: str) -> None:

@@ -1,7 +1,7 @@
 """The index of one working tree: opened on first use, brought up to date before it answers."""
 
 import json
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from codeplane.index.update import Progress
 
 _KEPT_EPOCHS = 8
+_KEPT_DURATIONS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,8 @@ class RepositoryIndex:
         self.n_refreshes = 0
         self.n_updates = 0
         self.refresh_seconds = 0.0
+        # Durations that nobody has counted yet; the oldest are dropped where nobody ever does.
+        self.durations: deque[float] = deque(maxlen=_KEPT_DURATIONS)
         self._facts = FactCache()
         self._names = (-1, b"")
         self._content = (-1, "")
@@ -139,6 +142,7 @@ class RepositoryIndex:
         self.n_refreshes += 1
         self.n_updates += not report.is_unchanged
         self.refresh_seconds += report.total_ms / 1000
+        self.durations.append(report.total_ms / 1000)
         state = self._reconciler.state
         if state is not None:
             self._states[state.epoch] = state
@@ -249,6 +253,15 @@ class RepositoryIndex:
                  "files": one.n_files}
                 for one in list_contexts(reader)
             ]  # fmt: skip
+
+    def language_counts(self) -> dict[str, tuple[int, int, int]]:
+        """Return for each language its files, those with symbols, and those with references that are linked."""
+        with self.store.database.read() as connection:
+            rows = connection.execute(
+                "SELECT language, count(*), sum(facts_id IS NOT NULL),"
+                " sum(file_id IN (SELECT file_id FROM links)) FROM files WHERE problem = '' GROUP BY 1 ORDER BY 1"
+            ).fetchall()
+        return {str(name or "text"): (int(files), int(symbols), int(linked)) for name, files, symbols, linked in rows}
 
     def counts(self) -> IndexCounts:
         """Return how much the published epoch holds."""

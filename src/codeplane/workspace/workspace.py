@@ -119,6 +119,7 @@ class Workspace:
         self._sandbox: Sandbox | None = None
         self._sandbox_lock = threading.Lock()
         self.last_reconcile_ms: int | None = None
+        self._reconciled_head: tuple[bytes, ...] = ()
         self.commit_graph = CommitGraph(repository, places.shared / "history")
         # Commits never change: those that were read once need not be read again.
         self.known_commits: dict[str, tuple[int, Commit]] = {}
@@ -381,8 +382,17 @@ class Workspace:
         return GitBracket(self.repository, self.editor, self.git_lease(), call_id)
 
     def _refresh_index(self) -> None:
+        # Before the sweep: a commit made meanwhile may have changed files that were looked at already.
+        head = self._head_mark()
         self.index.refresh()
-        self.last_reconcile_ms = self.clock.now_ms()
+        self.last_reconcile_ms, self._reconciled_head = self.clock.now_ms(), head
+
+    def _head_mark(self) -> tuple[bytes, ...]:
+        """Return what HEAD and its branch say, from two small files: git itself would take 9 ms for every call."""
+        head = _content(self.repository.git_dir / "HEAD")
+        branch = self.repository.common_dir / os.fsdecode(head.removeprefix(b"ref: ").strip())
+        packed = b"" if branch.is_file() else _content(self.repository.common_dir / "packed-refs")
+        return head, _content(branch), packed
 
     @property
     def has_index(self) -> bool:
@@ -447,7 +457,18 @@ class Workspace:
             "reconcile_seconds_total": self._index.refresh_seconds,
             "last_reconcile_seconds": report.total_ms / 1000,
             "staleness_seconds": max(0, self.clock.now_ms() - reconciled) / 1000,
+            "head_drift": float(self._head_mark() != self._reconciled_head),
         }
+
+    def reconcile_durations(self) -> list[float]:
+        """Return the durations in seconds of comparisons that were not returned before."""
+        waiting = self._index.durations if self._index is not None else ()
+        return [waiting.popleft() for _ in range(len(waiting))] if waiting else []
+
+    def language_gauges(self) -> dict[str, tuple[int, int, int]]:
+        """Return files, files with symbols and linked files of each language; empty before a first index."""
+        is_known = self._index is not None and self._index.last_report is not None
+        return self._index.language_counts() if self._index is not None and is_known else {}
 
     def refresh_index(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Bring what is derived from the files up to date; `progress` is told files done and files in all."""
@@ -457,9 +478,10 @@ class Workspace:
 
     def refresh_definitions(self, progress: Callable[[int, int], None]) -> None:
         """Bring texts and definitions up to date, without waiting for the links of a first build."""
+        head = self._head_mark()
         with self.index.listening(progress):
             self.index.refresh_definitions()
-        self.last_reconcile_ms = self.clock.now_ms()
+        self.last_reconcile_ms, self._reconciled_head = self.clock.now_ms(), head
 
     def close(self) -> None:
         """Commit what waits and close every file."""
@@ -508,6 +530,13 @@ def locate_places(start: Path, user: UserPlaces | None = None) -> Places:
         CodePlaneError: NOT_A_REPOSITORY and its like.
     """
     return places_for(find_repository(start), user or user_places())
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def prepare_private(places: Places) -> bool:

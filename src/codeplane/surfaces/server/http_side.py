@@ -102,6 +102,8 @@ class HttpSide:
 
     def metrics_text(self) -> bytes:
         """Return the text of `/metrics`."""
+        workspace = self._host.workspace
+        self.metrics.observe_index(workspace.reconcile_durations(), workspace.language_gauges())
         return self.metrics.text(
             sessions=len(self._host.workspace.sessions.live()),
             in_flight=self._host.in_flight.count,

@@ -1,7 +1,7 @@
 """What `/metrics` shows: calls, tasks, sessions and this process's resources, in Prometheus text."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,12 @@ _INDEX_GAUGES = {
     "reconcile_seconds_total": "Time spent on comparing and indexing.",
     "last_reconcile_seconds": "Duration of the last comparison.",
     "staleness_seconds": "Time since the last comparison.",
+    "head_drift": "1 when HEAD is not the commit that the last comparison found, else 0.",
+}
+_LANGUAGE_GAUGES = {
+    "files": "Indexed files of a language.",
+    "files_with_symbols": "Those whose symbols are known.",
+    "files_linked": "Those with references that are linked to definitions.",
 }
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
 # From a burst to a long pause.
@@ -80,6 +86,13 @@ class Metrics:
         self._in_flight = Gauge("codeplane_calls_in_flight", "Calls being worked on.", registry=self.registry)
         self._index = {
             name: Gauge(f"codeplane_index_{name}", text, registry=self.registry) for name, text in _INDEX_GAUGES.items()
+        }
+        self._reconciles = Histogram(
+            "codeplane_reconcile_seconds", "Duration of comparisons.", buckets=_BUCKETS, registry=self.registry
+        )
+        self._languages = {
+            name: Gauge(f"codeplane_language_{name}", text, ("language",), registry=self.registry)
+            for name, text in _LANGUAGE_GAUGES.items()
         }
         self._rows = Gauge("codeplane_ledger_rows", "Committed rows of the event chain.", registry=self.registry)
         self._declare_convergence()
@@ -144,6 +157,15 @@ class Metrics:
             self._repeats.labels("mutation").inc()
         if data.get("non_progress"):
             self._repeats.labels("failure").inc()
+
+    def observe_index(self, durations: Iterable[float], languages: Mapping[str, tuple[int, int, int]]) -> None:
+        """Count comparisons that have ended and set what is known of each language."""
+        for seconds in durations:
+            self._reconciles.observe(seconds)
+        for gauge, column in zip(self._languages.values(), zip(*languages.values(), strict=True), strict=False):
+            gauge.clear()
+            for language, value in zip(languages, column, strict=True):
+                gauge.labels(language).set(value)
 
     def _set_tasks(self, tasks: TaskGauges) -> None:
         self._per_minute.set(sum(tasks.now_ms - ended <= _MINUTE_MS for ended in tuple(self._ended_ms)))
