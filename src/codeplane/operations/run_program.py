@@ -28,10 +28,9 @@ class RunRequest(Request):
     program: str = Field(
         min_length=1,
         max_length=50_000,
-        description="Python without imports of its own files; functions: search(query, **args) -> hits,"
-        " references(symbol) -> hits, read(path, start, end) -> text, edit(path, old, new),"
-        " diff(), git(name, **args), call(name, **args) -> result. A hit has path, line, column, text."
-        " Only what it prints, and its last expression, is answered.",
+        description="Python. search(query, **args) and references(symbol) give hits with path, line, column, snippet;"
+        " read(path, start, end) gives text; edit(path, old, new, **args); git(name, **args); call(name, **args)."
+        " Answered: what it prints, and its last expression.",
     )
     atomic: bool = Field(False, description="Take every change back when the program fails.")
 
@@ -205,7 +204,7 @@ def _render(result: RunResult) -> str:
 RUN = Operation(
     name=NAME,
     family="introspection",
-    summary="Run a short Python program over all operations in one call: loops, filters and edits by rule.",
+    summary="Run a short program over all operations in one call: loops, filters, edits by rule.",
     request_type=RunRequest,
     result_type=RunResult,
     effect=EffectClass.RECORD,

@@ -18,7 +18,7 @@ class SearchScope(Lenient):
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"paths": ("path", "include", "glob"), "languages": ("language",)}
     paths: _TextList = Field(default_factory=list, description="Globs as in .gitignore.")
     languages: _TextList = Field(default_factory=list, json_schema_extra=RARELY)
-    kinds: _TextList = Field(default_factory=list, description="Symbol kinds.")
+    kinds: _TextList = Field(default_factory=list, description="Symbol kinds.", json_schema_extra=RARELY)
 
 
 class SearchRequest(Request):

@@ -89,6 +89,9 @@ def _short(node: Any) -> Any:
         return [_short(item) for item in node]
     if not isinstance(node, dict):
         return node
+    if any(option.get("type") == "string" for option in node.get("anyOf", ())):
+        # A text can say the same as the object beside it.
+        node = {**{key: item for key, item in node.items() if key != "anyOf"}, "type": "string"}
     short = {key: _short(item) for key, item in node.items() if key not in {*_NOISE, RARE, "properties"}}
     if "properties" in node:
         fields = {name: item for name, item in node["properties"].items() if not item.get(RARE)}

@@ -85,20 +85,22 @@ class SourceEdit(Lenient):
     }
     path: PathText
     action: Literal["create", "update", "delete"] = "update"
-    content: str | None = Field(None, max_length=_MAX_CONTENT, description="The whole file, for create.")
-    new_content: str | None = Field(None, max_length=_MAX_CONTENT, description="Replaces the span or expected text.")
+    content: str | None = Field(None, max_length=_MAX_CONTENT, description="create: the whole file.")
+    new_content: str | None = Field(None, max_length=_MAX_CONTENT, description="The new text.")
     expected_content: str | None = Field(
-        None, max_length=_MAX_CONTENT, description="The text that is there now; alone enough when it is unique."
+        None, max_length=_MAX_CONTENT, description="The old text, unless definition or lines say what is replaced."
     )
-    start_line: int | None = Field(None, ge=1, description="Of the file before this call.")
+    start_line: int | None = Field(None, ge=1, description="Before this call.")
     end_line: int | None = Field(None, ge=0, description="Inclusive; start_line - 1 inserts.")
-    all: bool = Field(False, description="Every occurrence of the old text.")
-    count: int | None = Field(None, ge=1, description="So many occurrences, or the edit is refused.")
-    regex: bool = Field(False, description="The old text is an RE2 expression; \\1 in the new text is a group.")
+    all: bool = Field(False, description="Every occurrence.")
+    count: int | None = Field(None, ge=1, description="Exactly so many occurrences.")
+    regex: bool = Field(False, description="The old text is RE2; \\1 is a group.")
     definition: str | None = Field(None, description="Replace this definition, such as Class.method.")
     before: str | None = Field(None, description="Insert before this definition.")
     after: str | None = Field(None, description="Insert after this definition.")
-    expected_file_sha256: str | None = Field(None, description="As read_source gave it, or its beginning.")
+    expected_file_sha256: str | None = Field(
+        None, description="As read_source gave it, or its beginning.", json_schema_extra=RARELY
+    )
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "SourceEdit":
@@ -895,7 +897,7 @@ def _listed(names: Sequence[str], most: int) -> str:
 WRITE_SOURCE = Operation(
     name=NAME,
     family="edits",
-    summary="Create, change or delete files; all edits of a call happen or none, and the answer has the whole delta.",
+    summary="Create, change or delete files: all edits of a call or none. path may be a glob when old text is given.",
     request_type=WriteSourceRequest,
     result_type=WriteSourceResult,
     effect=EffectClass.WRITE,
