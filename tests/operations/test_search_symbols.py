@@ -186,10 +186,16 @@ def test_pages_hold_every_reference_once(shop: Door) -> None:
     assert len(found) == len(set(found)) == 5 + 18
 
 
-def test_a_cursor_of_older_files_expires(shop: Door) -> None:
-    arguments: dict[str, object] = {"query": "get", "mode": "symbol", "limit": 1}
-    cursor = result_of(call(shop, "search", arguments))["pagination"]["next_cursor"]
+@pytest.mark.parametrize("mode", ["symbol", "references"])
+def test_a_cursor_outlives_unrelated_changes_and_expires_with_what_it_showed(shop: Door, mode: str) -> None:
+    arguments: dict[str, object] = {"query": "get", "mode": mode, "limit": 1}
+    first = result_of(call(shop, "search", arguments))
+    cursor = first["pagination"]["next_cursor"]
     write(shop.workspace.root, {"src/shop/more.py": "x = 1\n"})
+    second = result_of(call(shop, "search", {**arguments, "cursor": cursor}))
+    assert second["results"][0] != first["results"][0]
+    shown = shop.workspace.root / first["results"][0]["path"]
+    shown.write_text(f"# moved\n{shown.read_text()}")
     assert error_of(call(shop, "search", {**arguments, "cursor": cursor})) == "CURSOR_EXPIRED"
 
 

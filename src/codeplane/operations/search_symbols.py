@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import counted
 from codeplane.index.facts.outline import LAST_LINE, Outline
@@ -62,14 +63,15 @@ def definitions(context: CallContext, request: SearchRequest) -> SearchResult:
     """Answer where a symbol is defined; mode `symbol` also takes names that only contain the query."""
     index = context.workspace.index
     with index.facts() as reader:
-        offset = _offset(request, reader)
+        state = _cursor_state(request)
+        offset = _number(state, "offset") if state is not None else 0
         hits = _symbols(context, reader, request, offset + request.limit + 1)
         if request.mode == "definitions" and any(hit.match is Match.EXACT for hit in hits):
             hits = [hit for hit in hits if hit.match is Match.EXACT]
+        _check_unchanged(state, _hits_before(hits, offset))
         page = hits[offset : offset + request.limit]
-        cursor = (
-            _cursor(request, reader, {"offset": offset + request.limit}) if len(hits) > offset + len(page) else None
-        )
+        end = offset + len(page)
+        cursor = _cursor(request, _hits_before(hits, end), {"offset": end}) if len(hits) > end else None
         results = [_symbol_hit(reader, hit, request) for hit in page]
         about = None if hits else _nothing_found(context, request)
         total = None if cursor and request.mode == "symbol" else len(hits)
@@ -91,15 +93,18 @@ def references(context: CallContext, request: SearchRequest) -> SearchResult:
             shown = [one.asked for one in meant]
             return _explained(reader, request, _instead_of_references(context, reader, request, shown))
         accepts = _path_test(context, request)
-        after = _reference_place(request, reader)
+        state = _cursor_state(request)
+        counts = [count_references(reader, symbol, accepts) for symbol in meant]
+        totals = [count.total for count in counts]
+        after = _reference_place(state)
+        _check_unchanged(state, _references_before(reader, totals, after))
         found = _all_references(context, reader, request, meant, accepts, after)
         hits = list(itertools.islice(found, request.limit + 1))
         page = hits[: request.limit]
         cursor = None
         if len(hits) > request.limit:
             group, last = page[-1]
-            cursor = _cursor(request, reader, {"group": group, "path": last.path, "start": last.start})
-        counts = [count_references(reader, symbol, accepts) for symbol in meant]
+            cursor = _reference_cursor(request, reader, totals, (group, last.path, last.start))
         n_open = None
         if request.certainty == "all" or not all(count.total for count in counts):
             n_open = sum(1 for _ in _possible(context, reader, meant, accepts, None))
@@ -111,14 +116,17 @@ def references(context: CallContext, request: SearchRequest) -> SearchResult:
 
 def _imports_of(context: CallContext, reader: FactReader, request: SearchRequest, file: FactFile) -> SearchResult:
     """Answer who imports a file."""
-    place = _reference_place(request, reader)
+    state = _cursor_state(request)
+    place = _reference_place(state)
+    n_files = count_importing_files(reader, file)
+    _check_unchanged(state, _references_before(reader, [n_files], place))
     found = find_imports(reader, file, _path_test(context, request), place[1:] if place is not None else None)
     hits = list(itertools.islice(found, request.limit + 1))
     page = hits[: request.limit]
     cursor = None
     if len(hits) > request.limit:
-        cursor = _cursor(request, reader, {"group": 0, "path": page[-1].path, "start": page[-1].start})
-    about = f"{file.path}: imported by {_counted(count_importing_files(reader, file), 'file')}"
+        cursor = _reference_cursor(request, reader, [n_files], (0, page[-1].path, page[-1].start))
+    about = f"{file.path}: imported by {_counted(n_files, 'file')}"
     if not file.modules:
         about = f"{file.path} is no module that imports could be followed to."
     results = [_reference_hit(hit, [], 0, request) for hit in page]
@@ -396,13 +404,7 @@ def _around(outline: Outline, enrichment: str, line: int) -> int | None:
     return innermost(outline, line)
 
 
-def _offset(request: SearchRequest, reader: FactReader) -> int:
-    state = _cursor_state(request, reader)
-    return _number(state, "offset") if state is not None else 0
-
-
-def _reference_place(request: SearchRequest, reader: FactReader) -> tuple[int, str, int] | None:
-    state = _cursor_state(request, reader)
+def _reference_place(state: dict[str, Any] | None) -> tuple[int, str, int] | None:
     if state is None:
         return None
     return _number(state, "group"), str(state.get("path")), _number(state, "start")
@@ -415,20 +417,45 @@ def _number(state: dict[str, Any], name: str) -> int:
     return value
 
 
-def _cursor_state(request: SearchRequest, reader: FactReader) -> dict[str, Any] | None:
+def _cursor_state(request: SearchRequest) -> dict[str, Any] | None:
     if request.cursor is None:
         return None
     state = read_cursor(NAME, request.cursor)
     if state.get("question") != question_of(request):
         raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to another query.")
-    if state.get("epoch") != reader.epoch:
-        hint = "Ask again without the cursor; the answer is then of the files as they are."
-        raise CodePlaneError("CURSOR_EXPIRED", "The files changed since the first page.", hint=hint)
     return state
 
 
-def _cursor(request: SearchRequest, reader: FactReader, place: dict[str, Any]) -> str:
-    return make_cursor(NAME, {"epoch": reader.epoch, "question": question_of(request), **place})
+def _check_unchanged(state: dict[str, Any] | None, before: list[Any]) -> None:
+    """Refuse to go on when what the earlier pages showed is different now; other changes do not matter."""
+    if state is not None and state.get("before") != _digest(before):
+        hint = "Ask again without the cursor; the answer is then of the files as they are."
+        raise CodePlaneError("CURSOR_EXPIRED", "What the earlier pages showed has changed.", hint=hint)
+
+
+def _hits_before(hits: list[SymbolHit], end: int) -> list[Any]:
+    return [[hit.file.path, hit.file.text_id, hit.number] for hit in hits[:end]]
+
+
+def _references_before(reader: FactReader, totals: list[int], after: tuple[int, str, int] | None) -> list[Any]:
+    """Return what a page of references rests on: how many there are, and the file in which it begins."""
+    file = reader.file_at(after[1]) if after is not None else None
+    return [*totals, file.text_id if file is not None else None]
+
+
+def _reference_cursor(
+    request: SearchRequest, reader: FactReader, totals: list[int], place: tuple[int, str, int]
+) -> str:
+    group, path, start = place
+    return _cursor(request, _references_before(reader, totals, place), {"group": group, "path": path, "start": start})
+
+
+def _digest(before: list[Any]) -> str:
+    return digest(before)[:12]
+
+
+def _cursor(request: SearchRequest, before: list[Any], place: dict[str, Any]) -> str:
+    return make_cursor(NAME, {"before": _digest(before), "question": question_of(request), **place})
 
 
 def _answer(
