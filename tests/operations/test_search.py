@@ -126,3 +126,28 @@ def test_source_comes_before_tests_examples_documentation_and_vendored_code(door
 def test_the_snippet_of_a_definition_is_its_line(door: Door) -> None:
     hit = result_of(call(door, "search", {"query": "mod", "mode": "definitions"}))["results"][0]
     assert hit["snippet"] == "def mod():"
+
+
+def test_the_file_that_defines_a_name_comes_first_then_whole_words_then_parts(door: Door) -> None:
+    write(
+        door.workspace.root,
+        {
+            "src/aaa.py": "import zeta\nzeta_total = 1\nzeta()\n",
+            "src/zzz.py": "def zeta():\n    return 1\n",
+            "tests/test_zeta.py": "zeta()\n",
+        },
+    )
+    arguments = {"query": "zeta"}
+    expected = ["src/zzz.py:1", "src/aaa.py:1", "src/aaa.py:3", "tests/test_zeta.py:1", "src/aaa.py:2"]
+    result = result_of(call(door, "search", arguments))
+    assert [f"{hit['path']}:{hit['line']}" for hit in result["results"]] == expected
+    assert result["pagination"] == {"total_estimate": 5}
+    pages: list[str] = []
+    cursor = None
+    while len(pages) < 10:
+        page = result_of(call(door, "search", {**arguments, "limit": 2, **({"cursor": cursor} if cursor else {})}))
+        pages += [f"{hit['path']}:{hit['line']}" for hit in page["results"]]
+        cursor = page["pagination"].get("next_cursor")
+        if cursor is None:
+            break
+    assert pages == expected

@@ -47,12 +47,13 @@ class TextQuery:
 
 @dataclass(frozen=True, slots=True)
 class LineHit:
-    """One line that holds a match; the column counts characters from 0."""
+    """One line that holds a match; the column counts characters from 0, `is_word` tells that the match is no part."""
 
     path: str
     line: int
     column: int
     snippet: str
+    is_word: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def _lines_of(
                 start = extent.offset + (len(_BOM) if view[extent.offset : extent.offset + len(_BOM)] == _BOM else 0)
                 for line, column, text in search(view, start, extent.end):
                     if line >= first:
-                        yield LineHit(file.path, line, column, _snippet(text, column))
+                        yield _line_hit(file.path, line, column, text, len(query.text))
     except (OSError, ValueError) as error:
         raise CodePlaneError("INDEX_CORRUPT", f"The index's text cannot be read: {error}") from error
 
@@ -260,8 +261,11 @@ def _expression(query: TextQuery) -> Any:
     return expression
 
 
-def _snippet(text: bytes, column: int) -> str:
-    return snippet_of(text.decode("utf-8", "replace").rstrip("\r"), column)
+def _line_hit(path: str, line: int, column: int, text: bytes, length: int) -> LineHit:
+    decoded = text.decode("utf-8", "replace").rstrip("\r")
+    around = (decoded[column - 1 : column] if column else "", decoded[column + length : column + length + 1])
+    is_word = not any(one.isalnum() or one == "_" for one in around)
+    return LineHit(path, line, column, snippet_of(decoded, column), is_word)
 
 
 def snippet_of(line: str, column: int) -> str:

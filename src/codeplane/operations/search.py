@@ -5,8 +5,10 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import counted
+from codeplane.index.file_order import file_rank
 from codeplane.index.ignore_rules import BUILT_IN_SOURCE, matcher_for
 from codeplane.index.reconcile import IndexState
 from codeplane.index.text_search import (
@@ -18,6 +20,7 @@ from codeplane.index.text_search import (
     language_aliases,
     ordered_files,
 )
+from codeplane.languages.file_names import language_of
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations import search_symbols
 from codeplane.operations.cursors import make_cursor, read_cursor
@@ -71,13 +74,16 @@ def _lexical(context: CallContext, request: SearchRequest, ignored: frozenset[st
         query = replace(query, ignore_case=True)
     if epoch is not None and state.epoch != index.state().epoch:
         context.warnings.append(f"this page is of epoch {epoch}; the files have changed since")
-    hits = _found_lines(context, state, query, request, after)
+    ranked_from = _ranked_from(request)
+    hits = _found_lines(context, state, query, request, after if ranked_from is None else None)
     if not hits and after is None and not request.regex and not query.ignore_case:
         other_case = replace(query, ignore_case=True)
         hits = _found_lines(context, state, other_case, request, None)
         query = other_case if hits else query
     if not hits and after is None and not request.regex and len(request.query.split()) > 1:
         found = _ranked(context, state, query, request)
+    elif _can_be_ranked(query, hits) and (ranked_from is not None or after is None):
+        found = _best_first(context, state, query, request, hits)
     else:
         found = _result(state, query, request, hits)
     if request.enrichment != "none":
@@ -85,6 +91,44 @@ def _lexical(context: CallContext, request: SearchRequest, ignored: frozenset[st
             # The lines may be of an older page's state, and a newer one may have been published meanwhile.
             found = search_symbols.enriched(reader, request.enrichment, found, state)
     return found
+
+
+def _can_be_ranked(query: TextQuery, hits: list[LineHit]) -> bool:
+    """Tell whether whole words come before parts: for a name, when all its lines are known."""
+    return query.text.isidentifier() and not query.is_regex and len(hits) < _MAX_COUNTED
+
+
+def _best_first(
+    context: CallContext, state: IndexState, query: TextQuery, request: SearchRequest, hits: list[LineHit]
+) -> SearchResult:
+    """Answer with the files that define the name first, then with other whole words, then with parts of words."""
+    with context.workspace.index.facts() as reader:
+        definers = {path for path in reader.files_defining(query.text) if file_rank(path, language_of(path)) == 0}
+    ordered = sorted(hits, key=lambda hit: (not hit.is_word, hit.path not in definers))
+    start = _ranked_from(request) or 0
+    if start and read_cursor(NAME, request.cursor or "").get("before") != _stamp(ordered[:start]):
+        raise CodePlaneError("CURSOR_EXPIRED", "What the earlier pages showed has changed.")
+    result = _result(state, query, request, ordered[start:])
+    end = start + request.limit
+    if len(ordered) <= end:
+        return result.model_copy(update={"pagination": Pagination(total_estimate=len(ordered))})
+    place = {"epoch": state.epoch, "ranked": end, "before": _stamp(ordered[:end]), "question": question_of(request)}
+    if query.ignore_case and not request.ignore_case:
+        place["any_case"] = True
+    pages = Pagination(next_cursor=make_cursor(NAME, place), total_estimate=len(ordered))
+    return result.model_copy(update={"pagination": pages})
+
+
+def _stamp(hits: list[LineHit]) -> str:
+    return digest([[hit.path, hit.line] for hit in hits])[:8]
+
+
+def _ranked_from(request: SearchRequest) -> int | None:
+    """Return where a later page of a ranked answer begins; None for the first page and for others."""
+    if request.cursor is None:
+        return None
+    start = read_cursor(NAME, request.cursor).get("ranked")
+    return start if isinstance(start, int) and start > 0 else None
 
 
 def _found_lines(
@@ -186,6 +230,8 @@ def _place(request: SearchRequest) -> tuple[int | None, Place | None]:
     if state.get("question") != question_of(request):
         raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to another query.")
     epoch, path, line = (state.get(name) for name in ("epoch", "path", "line"))
+    if isinstance(epoch, int) and _ranked_from(request) is not None:
+        return epoch, None
     if not isinstance(epoch, int) or not isinstance(path, str) or not isinstance(line, int):
         raise CodePlaneError("CURSOR_INVALID", "The cursor was not made by search.")
     return epoch, Place(path, line)

@@ -14,6 +14,7 @@ from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.outline_storage import decode_outline
 from codeplane.index.index_store import IndexStore
 from codeplane.index.linking.stored_links import Target, decode_resolution
+from codeplane.index.symbol_names import folded
 from codeplane.index.text_pack import TextPack
 
 _KEPT = 400
@@ -92,6 +93,14 @@ class FactReader:
     def file_at(self, path: str) -> FactFile | None:
         """Return a file by its path."""
         return self._file("path = ?", path)
+
+    def files_defining(self, name: str) -> frozenset[str]:
+        """Return the paths of the files that define exactly this name."""
+        rows = self.connection.execute(
+            "SELECT DISTINCT path FROM definitions JOIN files USING (file_id) WHERE folded = ? AND name = ?",
+            (folded(name), name),
+        )
+        return frozenset(str(row[0]) for row in rows)
 
     def _file(self, condition: str, value: object) -> FactFile | None:
         row = self.connection.execute(
