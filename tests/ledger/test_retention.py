@@ -120,8 +120,9 @@ def test_what_is_not_over_is_kept(place: LedgerPlace, clock: ManualClock) -> Non
         _append(chain, "finished", epoch=8)
         _append(chain, "finished")
     clock.advance(100 * DAY)
-    assert _retire(place, clock) == Retirement(9, 6, 3)
-    assert _numbers(place) == [1, 4, 8, 10, 11]
+    # The newest begun row holds the account of the working tree, the closed task may have changed it since.
+    assert _retire(place, clock) == Retirement(9, 4, 5)
+    assert _numbers(place) == [1, 2, 4, 6, 8, 10, 11]
     with opened(place, clock) as chain:
         assert [call.call_id for call in chain.open_calls()] == ["call-1"]
         assert chain.last_index_epoch("main") == 9

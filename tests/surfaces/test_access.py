@@ -131,7 +131,9 @@ def test_unreadable_request_of_another_user_is_not_told_the_repository(strange_s
 
 
 def test_the_setting_opens_the_metrics_and_nothing_else(sandbox: Sandbox, sample_repo: Path) -> None:
-    with up(sandbox, sample_repo, "--set", "metrics.open=true", program=STRANGER_CPL) as server:
+    (sample_repo / ".codeplane").mkdir(exist_ok=True)
+    (sample_repo / ".codeplane/config.yaml").write_text("metrics:\n  open: true\n", encoding="utf-8")
+    with up(sandbox, sample_repo, program=STRANGER_CPL) as server:
         codes = {path: server.get(path).status for path in CLOSED}
 
     assert codes == dict.fromkeys(CLOSED, 401) | {"/metrics": 200}
