@@ -9,6 +9,7 @@ import pytest
 
 from codeplane.core.clock import ManualClock
 from codeplane.core.errors import CodePlaneError
+from codeplane.govern.rulebook import Mode
 from codeplane.ledger.chain import RowFilter
 from codeplane.operations.answer import Outcome
 from codeplane.operations.catalog import OPERATIONS
@@ -185,3 +186,14 @@ def test_a_table_that_contradicts_the_rows_is_named(door: Door) -> None:
     assert door.workspace.contradictions() == ()
     change(door.workspace, "UPDATE approvals SET state = 'approved'")
     assert any(hold_id in one for one in door.workspace.contradictions())
+
+
+@pytest.mark.parametrize("forged", [{"mode": "off"}, {"mode": None}, {"intents": "active_intents: []\n"}, {"seal": ""}])
+def test_what_a_person_accepted_is_sealed(door: Door, forged: dict[str, Any]) -> None:
+    store = door.workspace.gate.sources.store
+    place = door.workspace.places.user.governance / f"{door.workspace.repo_id}.json"
+    store.save(store.load())
+    place.write_text(json.dumps({**json.loads(place.read_text(encoding="utf-8")), **forged}), encoding="utf-8")
+    accepted = store.load()
+    assert (accepted.mode, accepted.policies, accepted.helpers) == (Mode.ENFORCE, (), ())
+    check_nothing_passes(door)

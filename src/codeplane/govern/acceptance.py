@@ -1,13 +1,15 @@
 """What a person has decided about governance, kept outside of the repository where agents' tools do not reach."""
 
+import hmac
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from codeplane.core.canonical_json import canonical_bytes
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_text
 from codeplane.govern.rulebook import Mode
@@ -42,14 +44,15 @@ class Acceptance:
 
 
 class AcceptanceStore:
-    """One small file per repository in the user state directory.
+    """One small file per repository in the user state directory, sealed with the key of the ledger.
 
-    Invariant: it is replaced as a whole; one that cannot be read means that nothing was accepted and intents are asked
-    for.
+    Invariant: it is replaced as a whole; one that cannot be read, or whose seal is wrong, means that nothing was
+    accepted and intents are asked for.
     """
 
-    def __init__(self, directory: Path, repo_id: str) -> None:
+    def __init__(self, directory: Path, repo_id: str, sign: Callable[[str], str]) -> None:
         self._path = directory / f"{repo_id}.json"
+        self._sign = sign
 
     def load(self) -> Acceptance:
         """Return what was decided."""
@@ -60,8 +63,10 @@ class AcceptanceStore:
         except (OSError, UnicodeDecodeError):
             return _NOTHING_ACCEPTED
         try:
-            return _from_json(json.loads(text))
-        except (ValueError, KeyError, TypeError):
+            document = json.loads(text)
+            is_sealed = hmac.compare_digest(str(document.pop("seal")), self._sign(canonical_bytes(document).decode()))
+            return _from_json(document) if is_sealed else _NOTHING_ACCEPTED
+        except (ValueError, KeyError, TypeError, AttributeError, OSError):
             return _NOTHING_ACCEPTED
 
     def save(self, acceptance: Acceptance) -> None:
@@ -79,6 +84,7 @@ class AcceptanceStore:
         }
         document["helpers"] = list(acceptance.helpers)
         try:
+            document["seal"] = self._sign(canonical_bytes(document).decode())
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, name = tempfile.mkstemp(dir=self._path.parent, prefix=".governance-")
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:

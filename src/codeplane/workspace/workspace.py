@@ -135,7 +135,7 @@ class Workspace:
         self.delegations = DelegationBook(chain)
         sources = RuleSources(
             self.root,
-            AcceptanceStore(places.user.governance, self.repo_id),
+            AcceptanceStore(places.user.governance, self.repo_id, self._sign_acceptance),
             PolicyPlaces(places.user.administrator_policy, places.user.policy),
             self.delegations.all,
         )
@@ -146,6 +146,16 @@ class Workspace:
             self._secrets,
         )
         return Gate(sources, chain, ApprovalBook(chain, self.clock, self.ids), SessionsMemory(chain), around)
+
+    def _sign_acceptance(self, text: str) -> str:
+        """Return the seal of what a person accepted, made with the key of this ledger.
+
+        Raises:
+            OSError: the key cannot be kept.
+        """
+        return (
+            Anchor(self.places.user.ledger_seals, self.repo_id, self.places.ledger).keep_key().sign("acceptance", text)
+        )
 
     def _look_around(self, commands: tuple[str, ...]) -> "ShellContext":
         # 15 ms that only calls with commands need.
