@@ -18,7 +18,7 @@ def sandbox() -> Iterator[Sandbox]:
 FILES = [
     f"{function}({path!r})"
     for function in ("open", "__import__('pathlib').Path", "print, open")
-    for path in ("/etc/passwd", "/proc/self/environ", "../../etc/passwd", "/work", ".env", "~/.ssh/id_rsa", "/dev/zero")
+    for path in ("/etc/passwd", "/proc/self/environ", "../../etc/passwd", "/srv", ".env", "~/.ssh/id_rsa", "/dev/zero")
 ]
 PATHS = [
     f"from pathlib import Path\n{expression}"
