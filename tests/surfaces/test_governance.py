@@ -141,7 +141,7 @@ def test_the_story_of_the_gate_with_a_person_in_a_second_terminal(
 
 def test_a_code_on_standard_input_approves_nothing(scene: Scene) -> None:
     refused = run_cpl(scene.sandbox, scene.root, "approvals", "approve", scene.hold_id, text="0000\n")
-    assert "takes a person" in refused.stderr
+    assert "Only a person can" in refused.stderr
     assert error_of(scene.agent.call("write_source", DELETION)) == "APPROVAL_PENDING"
 
 

@@ -52,6 +52,8 @@ class Lenient(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {}
+    # Other names that are as good as the real ones: the answer does not mention them.
+    PLAIN_ALIASES: ClassVar[frozenset[str]] = frozenset()
 
     @model_validator(mode="before")
     @classmethod
@@ -65,7 +67,8 @@ class Lenient(BaseModel):
             for other in others:
                 if other in renamed and name not in renamed:
                     renamed[name] = renamed.pop(other)
-                    _understanding(info).note(f"`{other}` was read as `{name}`")
+                    if other not in cls.PLAIN_ALIASES:
+                        _understanding(info).note(f"`{other}` was read as `{name}`")
         kept = {key: value for key, value in renamed.items() if value is not None or key not in cls.model_fields}
         for key, value in kept.items():
             if isinstance(value, str) and key in cls.model_fields and _takes_no_text(cls.model_fields[key].annotation):

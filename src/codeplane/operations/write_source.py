@@ -83,6 +83,7 @@ class SourceEdit(Lenient):
         "end_line": ("end", "to_line"),
         "expected_file_sha256": ("file_sha256", "sha256", "expected_hash"),
     }
+    PLAIN_ALIASES: ClassVar[frozenset[str]] = frozenset({"old", "new"})
     path: PathText
     action: Literal["create", "update", "delete"] = "update"
     content: str | None = Field(None, max_length=_MAX_CONTENT, description="create: the whole file.")

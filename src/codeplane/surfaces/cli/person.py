@@ -28,7 +28,7 @@ def require_person(at: Workspace | Places, action: str) -> str:
     operator_token(path)
     raise CodePlaneError(
         "OPERATOR_TOKEN_REQUIRED",
-        f"To {action} takes a person.",
+        f"Only a person can {action}.",
         hint=f"Do it in a terminal, where a code is asked for, or set {TOKEN_VARIABLE} to what {path} holds.",
     )
 

@@ -13,7 +13,15 @@ from codeplane.core.logs import tail_lines
 from codeplane.core.printable import counted
 from codeplane.core.version import VERSION
 from codeplane.surfaces.cli.main import OK
-from codeplane.surfaces.cli.output import json_option, print_facts, print_json, print_table, repo_option, set_option
+from codeplane.surfaces.cli.output import (
+    json_option,
+    local_time_of,
+    print_facts,
+    print_json,
+    print_table,
+    repo_option,
+    set_option,
+)
 from codeplane.surfaces.server.client import get_json
 from codeplane.surfaces.server.facts import is_served, read_facts
 from codeplane.workspace.config import load_workspace_settings
@@ -166,9 +174,13 @@ def _gaps(index: dict[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
+def _local(iso: str | None) -> str | None:
+    return local_time_of(iso) if iso else None
+
+
 def _last_update(document: dict[str, Any]) -> str:
     written = document["index"].get("last_update")
-    return f"last changed {written}" if written else "not built yet"
+    return f"last changed {_local(written)}" if written else "not built yet"
 
 
 def _plain(value: Any) -> Any:
@@ -197,7 +209,10 @@ def _print_status(document: dict[str, Any], places: Places, *, verbose: bool) ->
             *_overlay(document["index"]),
             *_gaps(document["index"]),
             *context_lines(document["index"]),
-            ("last reconcile", document.get("last_reconcile") or f"with the next call; {_last_update(document)}"),
+            (
+                "last reconcile",
+                _local(document.get("last_reconcile")) or f"with the next call; {_last_update(document)}",
+            ),
             ("ledger", counted(document.get("ledger_rows", 0), "row")),
             ("undo", _undo_line(document.get("undo") or {})),
             ("last error", f"{error['error']}: {error.get('message', '')}" if error else "none"),
