@@ -8,6 +8,7 @@ from codeplane.core.secrets import MAX_SCANNED_BYTES, holds_private_key
 from codeplane.index.ignore_rules import IgnoreRules, RuleKind
 from codeplane.index.near_names import near_paths
 from codeplane.index.source_text import locate, open_source
+from codeplane.operations.operation import CallContext
 from codeplane.workspace.workspace import Workspace
 
 
@@ -54,3 +55,11 @@ def with_near_paths(workspace: Workspace, wanted: str, error: CodePlaneError) ->
         return error
     hint = "Did you mean " + " or ".join(f"`{path}`" for path in near) + "?"
     return CodePlaneError(error.code, error.message, hint=hint, details={**error.details, "nearest": near})
+
+
+def spend_read_budget(context: CallContext, n_bytes: int) -> None:
+    """Count what a session reads; it is warned before its budget is used up."""
+    budget = context.workspace.settings.sessions.read_budget_bytes
+    context.session.spend_read(n_bytes, budget)
+    if budget and context.session.read_bytes > budget * 0.8:
+        context.warnings.append(f"{context.session.read_bytes} of {budget} bytes of the read budget are used")

@@ -15,7 +15,7 @@ from codeplane.languages.file_names import language_of
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.edit_forms import definitions_in, find_definition, lines_of, n_decorator_lines
-from codeplane.operations.file_access import check_readable, with_near_paths
+from codeplane.operations.file_access import check_readable, spend_read_budget, with_near_paths
 from codeplane.operations.models import PATH_ALIASES, Lenient, ListOfOne, PathText, Request, Result, split_range
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
@@ -214,7 +214,7 @@ def _result(context: CallContext, reader: "_Reader", rests: Sequence[_Rest]) -> 
     if not reader.files and not rests and len(reader.errors) == 1:
         raise reader.errors[0]
     n_bytes = sum(len(file.content.encode("utf-8")) for file in reader.files)
-    _spend(context, n_bytes)
+    spend_read_budget(context, n_bytes)
     context.seen.update({file.path: file.file_sha256 for file in reader.files})
     problems = [
         ReadProblem(path=path, error=error.code, message=error.message, required_action=error.hint)
@@ -223,13 +223,6 @@ def _result(context: CallContext, reader: "_Reader", rests: Sequence[_Rest]) -> 
     rows = [[r.path, r.first, r.last, r.offset, r.inside_line, r.sha256] for r in rests]
     cursor = make_cursor(NAME, {"rest": rows}) if rows else None
     return ReadSourceResult(files=reader.files, problems=problems, cursor=cursor, has_more=bool(rests))
-
-
-def _spend(context: CallContext, n_bytes: int) -> None:
-    budget = context.workspace.settings.sessions.read_budget_bytes
-    context.session.spend_read(n_bytes, budget)
-    if budget and context.session.read_bytes > budget * 0.8:
-        context.warnings.append(f"{context.session.read_bytes} of {budget} bytes of the read budget are used")
 
 
 class _Reader:

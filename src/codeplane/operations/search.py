@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -26,33 +27,85 @@ from codeplane.operations import search_symbols
 from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.models import Pagination
 from codeplane.operations.operation import CallContext, Example, Operation, no_effects
-from codeplane.operations.search_models import NAME, SearchHit, SearchRequest, SearchResult, SymbolInfo, question_of
+from codeplane.operations.search_code import defining_lines, with_code
+from codeplane.operations.search_models import (
+    NAME,
+    CodePiece,
+    SearchHit,
+    SearchRequest,
+    SearchResult,
+    SymbolInfo,
+    question_of,
+)
 
 # How many files are ranked before the scope narrows them.
 _RANKED = 200
 # Up to so many lines are counted when a page does not hold all of them.
 _MAX_COUNTED = 1_000
 _OTHER_CASE_SCORE = 0.8
+# So many files with further hits are named.
+_MAX_LISTED = 10
 _GLOB = re.compile(r"[*?\[\]\\!#]|/$|\s$")
 
 
 def _handle(context: CallContext, request: SearchRequest) -> SearchResult:
-    if not request.query.strip() and request.mode != "lexical":
-        raise CodePlaneError("INVALID_ARGUMENTS", f"mode={request.mode} needs a name.")
     _check_patterns(request.scope.paths)
     _check_languages(context, request.scope.languages)
     begun = context.workspace.clock.monotonic()
     ignored = search_symbols.ignored_files(context, request)
-    if request.mode == "lexical":
-        found = _lexical(context, request, ignored)
-    elif request.mode == "references":
-        found = search_symbols.references(context, request)
+    if request.queries:
+        asked = [request.model_copy(update={"query": query, "queries": []}) for query in dict.fromkeys(request.queries)]
+        found = _joined([(one.query, _found(context, one, ignored)) for one in asked])
     else:
-        found = search_symbols.definitions(context, request)
+        found = _found(context, request, ignored)
+    if request.show == "code" or request.context:
+        with context.workspace.index.facts() as reader:
+            state = context.workspace.index.state(found.epoch) if request.mode == "lexical" else None
+            found = with_code(context, reader, request, found, state)
     elapsed = context.workspace.clock.monotonic() - begun
     return found.model_copy(
         update={"query_time_ms": round(elapsed * 1000), "ignored_files": _n_ignored(context, request, ignored)}
     )
+
+
+def _found(context: CallContext, request: SearchRequest, ignored: frozenset[str]) -> SearchResult:
+    """Answer one query."""
+    if request.mode == "lexical":
+        return _lexical(context, request, ignored)
+    if not request.query.strip():
+        raise CodePlaneError("INVALID_ARGUMENTS", f"mode={request.mode} needs a name.")
+    if request.mode == "references":
+        return search_symbols.references(context, request)
+    return search_symbols.definitions(context, request)
+
+
+def _joined(parts: list[tuple[str, SearchResult]]) -> SearchResult:
+    """Return the answers to several queries as one; each says how many hits it has, none has further pages."""
+    hits: list[SearchHit] = []
+    about = []
+    files: dict[str, int] = {}
+    for query, part in parts:
+        hits.extend(hit.model_copy(update={"query": query}) for hit in part.results)
+        for path, count in part.files.items():
+            files[path] = files.get(path, 0) + count
+        about.append(f"`{query[:80]}`: {_how_many(part)}{f' {part.about}' if part.about else ''}")
+    totals = [part.pagination.total_estimate for _, part in parts]
+    total = sum(total for total in totals if total is not None) if None not in totals else None
+    changed = {
+        "results": hits,
+        "files": files,
+        "about": "\n".join(about),
+        "pagination": Pagination(total_estimate=total),
+    }
+    return parts[0][1].model_copy(update=changed)
+
+
+def _how_many(part: SearchResult) -> str:
+    total = part.pagination.total_estimate
+    if part.pagination.next_cursor is None:
+        return f"{counted(len(part.results), 'hit')}."
+    of = f" of {total}" if total is not None else ""
+    return f"the first {len(part.results)}{of} hits; ask for it alone to see more."
 
 
 def _n_ignored(context: CallContext, request: SearchRequest, ignored: frozenset[str]) -> int:
@@ -104,7 +157,12 @@ def _best_first(
     """Answer with the files that define the name first, then with other whole words, then with parts of words."""
     with context.workspace.index.facts() as reader:
         definers = {path for path in reader.files_defining(query.text) if file_rank(path, language_of(path)) == 0}
-    ordered = sorted(hits, key=lambda hit: (not hit.is_word, hit.path not in definers))
+        defined = defining_lines(reader, definers, query.text) if request.show == "code" else frozenset()
+
+    def rank(hit: LineHit) -> tuple[bool, bool, bool]:
+        return not hit.is_word, (hit.path, hit.line) not in defined, hit.path not in definers
+
+    ordered = sorted(hits, key=rank)
     start = _ranked_from(request) or 0
     if start and read_cursor(NAME, request.cursor or "").get("before") != _stamp(ordered[:start]):
         raise CodePlaneError("CURSOR_EXPIRED", "What the earlier pages showed has changed.")
@@ -262,9 +320,18 @@ def _result(state: IndexState, query: TextQuery, request: SearchRequest, hits: l
         query_time_ms=0,
         epoch=state.epoch,
         about="No line holds this text in this case; lines that hold it in another:" if is_other_case else None,
+        files=_per_file(hits) if cursor is not None else {},
         files_searched=len(searched) - sum(bool(file.problem) for file in searched),
         not_searched=dict(sorted(problems.items())),
     )
+
+
+def _per_file(hits: list[LineHit]) -> dict[str, int]:
+    """Return how many lines each file has, the file of the best hit first."""
+    files: dict[str, int] = {}
+    for hit in hits:
+        files[hit.path] = files.get(hit.path, 0) + 1
+    return files
 
 
 def _total(request: SearchRequest, hits: list[LineHit], cursor: str | None) -> int | None:
@@ -286,16 +353,12 @@ def _hit(hit: LineHit, *, with_snippet: bool, is_other_case: bool = False) -> Se
 
 def _render(result: SearchResult) -> str:
     lines: list[str] = [result.about] if result.about else []
-    for path, of_file in itertools.groupby(result.results, key=lambda hit: hit.path):
-        hits = list(of_file)
-        if all(hit.tier is None and hit.symbol is not None and hit.matched is not None for hit in hits):
-            lines.extend(_symbol_line(hit) for hit in hits)
-            continue
-        lines.append(path)
-        for _, group in itertools.groupby(hits, key=lambda hit: (hit.line, hit.tier, hit.symbol)):
-            same = list(group)
-            columns = f"  (columns {', '.join(str(hit.column) for hit in same)})" if len(same) > 1 else ""
-            lines.append(_line(same[0]) + columns)
+    lines.extend(_code_lines(result.code))
+    marked = {(piece.path, line) for piece in result.code for line in piece.hits}
+    rest = [hit for hit in result.results if (hit.path, hit.line) not in marked]
+    if rest and result.code:
+        lines.append(f"{counted(len(rest), 'more hit')}, not shown as code (`budget` allows more):")
+    lines.extend(_hit_lines(rest))
     if not result.results and not result.about:
         lines.append(f"No line in {counted(result.files_searched, 'file')}.")
     if not result.results:
@@ -307,7 +370,48 @@ def _render(result: SearchResult) -> str:
         total = result.pagination.total_estimate
         of = f"{len(result.results)} of {total} are shown; " if total is not None else ""
         lines.append(f"{of}more: cursor={result.pagination.next_cursor}")
+    lines.extend(_left_out(result))
     return "\n".join(lines)
+
+
+def _hit_lines(results: list[SearchHit]) -> list[str]:
+    lines: list[str] = []
+    for (path, query), of_file in itertools.groupby(results, key=lambda hit: (hit.path, hit.query)):
+        hits = list(of_file)
+        if all(hit.tier is None and hit.symbol is not None and hit.matched is not None for hit in hits):
+            lines.extend(_symbol_line(hit) for hit in hits)
+            continue
+        lines.append(path + (f"  (`{query[:40]}`)" if query else ""))
+        for _, group in itertools.groupby(hits, key=lambda hit: (hit.line, hit.tier, hit.symbol)):
+            same = list(group)
+            columns = f"  (columns {', '.join(str(hit.column) for hit in same)})" if len(same) > 1 else ""
+            lines.append(_line(same[0]) + columns)
+    return lines
+
+
+def _code_lines(pieces: list[CodePiece]) -> list[str]:
+    """Return numbered lines by file; a colon marks a hit, an ellipsis a gap."""
+    lines = []
+    for path, of_file in itertools.groupby(pieces, key=lambda piece: piece.path):
+        lines.append(path)
+        for number, piece in enumerate(of_file):
+            lines.extend(["…"] if number else [])
+            for line, text in enumerate(piece.content.split("\n"), piece.start_line):
+                lines.append(f"{line}{':' if line in piece.hits else ''}\t{text}".rstrip())
+    return lines
+
+
+def _left_out(result: SearchResult) -> list[str]:
+    """Say which files have more hits than are shown, when the answer is a page of many."""
+    if not result.pagination.next_cursor:
+        return []
+    shown = Counter(hit.path for hit in result.results)
+    left = {path: count - shown[path] for path, count in result.files.items() if count > shown[path]}
+    if not left:
+        return []
+    named = [f"{path} {count}" for path, count in itertools.islice(left.items(), _MAX_LISTED)]
+    rest = [f"{counted(len(left) - len(named), 'more file')}"] if len(left) > len(named) else []
+    return [f"left out: {', '.join(named + rest)}"]
 
 
 def _line(hit: SearchHit) -> str:
@@ -355,6 +459,7 @@ SEARCH = Operation(
         Example("Every line with a name", {"query": "QuerySet"}),
         Example("Where it is defined", {"query": "QuerySet.filter", "mode": "definitions"}),
         Example("What refers to it", {"query": "src/query.py::QuerySet", "mode": "references"}),
+        Example("Several names with their code", {"queries": ["load", "save"], "mode": "definitions", "show": "code"}),
         Example("A regex in some files", {"query": "def get_\\w+", "regex": True, "scope": {"paths": ["src/**/*.py"]}}),
         Example(
             "In one language, any case", {"query": "todo", "ignore_case": True, "scope": {"languages": ["python"]}}

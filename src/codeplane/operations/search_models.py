@@ -9,6 +9,7 @@ from codeplane.core.canonical_json import digest
 from codeplane.operations.models import RARELY, Lenient, ListOfOne, Pagination, Request, Result
 
 NAME = "search"
+MAX_QUERY = 10_000
 _TextList = Annotated[list[str], ListOfOne]
 
 
@@ -24,23 +25,52 @@ class SearchScope(Lenient):
 class SearchRequest(Request):
     """What to look for."""
 
-    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"query": ("pattern", "text", "q"), "limit": ("max_results",)}
+    ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "query": ("pattern", "text", "q"),
+        "queries": ("patterns",),
+        "limit": ("max_results",),
+        "context": ("context_lines",),
+        "budget": ("max_tokens", "token_budget"),
+    }
     query: str = Field(
-        max_length=10_000,
+        "",
+        max_length=MAX_QUERY,
         description="Text exactly as written; for symbols a name, Class.method, path::Name or path:line:column;"
         " references of a file are its imports.",
     )
+    queries: _TextList = Field(default_factory=list, max_length=20, description="Several at once, instead of query.")
     mode: Literal["lexical", "symbol", "references", "definitions"] = "lexical"
     scope: SearchScope = Field(default_factory=SearchScope)
     regex: bool = Field(False, description="query is an RE2 expression.")
     ignore_case: bool = False
     whole_word: bool = False
     certainty: Literal["sure", "all"] = Field("sure", description="references: all adds uses that may be meant.")
+    show: Literal["lines", "code"] = Field("lines", description="code: the definitions around the hits.")
+    context: int = Field(0, ge=0, le=50, description="Lines around each hit.")
+    budget: int = Field(2_500, ge=100, le=20_000, description="Tokens of code.", json_schema_extra=RARELY)
     limit: int = Field(20, ge=1, le=100)
     cursor: str | None = Field(None, description="Goes on where the last answer was cut.")
     include_snippets: bool = Field(True, description="Show the line of each hit.", json_schema_extra=RARELY)
     enrichment: Literal["none", "minimal", "standard", "function", "class"] = Field("none", json_schema_extra=RARELY)
     include_ignored: bool = Field(False, description="Also files that git ignores.", json_schema_extra=RARELY)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _list_of_queries(cls, data: Any) -> Any:
+        """Accept a list where one query is expected."""
+        if isinstance(data, dict) and isinstance(data.get("query"), list) and "queries" not in data:
+            return {**{key: value for key, value in data.items() if key != "query"}, "queries": data["query"]}
+        return data
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> "SearchRequest":
+        if self.queries and (self.query or self.cursor):
+            raise ValueError("give `queries` alone, or `query` with its cursor")
+        if not self.query and not self.queries:
+            raise ValueError("`query` is missing")
+        if any(not query or len(query) > MAX_QUERY for query in self.queries):
+            raise ValueError(f"each of `queries` has 1 to {MAX_QUERY:,} characters")
+        return self
 
     @model_validator(mode="before")
     @classmethod
@@ -82,12 +112,24 @@ class SearchHit(Result):
     matched: str | None = Field(None, description="How a symbol's name fits the query.")
     tier: Literal["PROVEN", "STRONG", "ANCHORED"] | None = None
     role: Literal["reference", "definition", "import", "export"] | None = Field(None, description="Of a reference.")
+    query: str | None = Field(None, description="Which of several queries found it.")
+
+
+class CodePiece(Result):
+    """Lines of one file, in a row; each line stands in one piece only."""
+
+    path: str
+    start_line: int
+    hits: list[int] = Field(description="The lines that were found.")
+    content: str
 
 
 class SearchResult(Result):
     """A page of hits."""
 
     results: list[SearchHit]
+    code: list[CodePiece] = Field(default_factory=list, description="With show=code or context; best files first.")
+    files: dict[str, int] = Field(default_factory=dict, description="Hits per file, as far as they were counted.")
     pagination: Pagination
     query_time_ms: int
     epoch: int

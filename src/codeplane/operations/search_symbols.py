@@ -12,7 +12,6 @@ from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactFile, FactReader
 from codeplane.index.ignore_rules import matcher_for
 from codeplane.index.import_search import count_importing_files, file_or_module, find_imports
-from codeplane.index.index_store import IndexedFile
 from codeplane.index.linking.stored_links import Tier
 from codeplane.index.reconcile import IndexState
 from codeplane.index.reference_search import (
@@ -30,6 +29,7 @@ from codeplane.languages.facts import DefinitionKind
 from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.models import Pagination
 from codeplane.operations.operation import CallContext
+from codeplane.operations.search_code import fact_file
 from codeplane.operations.search_models import (
     NAME,
     SearchHit,
@@ -140,17 +140,13 @@ def enriched(reader: FactReader, enrichment: str, result: SearchResult, state: I
     """
     hits = []
     for hit in result.results:
-        file = reader.file_at(hit.path) if state is None else _fact_file(state.files[hit.path])
+        file = reader.file_at(hit.path) if state is None else fact_file(state.files[hit.path])
         hits.append(_enriched_hit(reader, enrichment, hit, file))
     return result.model_copy(update={"results": hits})
 
 
 def _explained(reader: FactReader, request: SearchRequest, result: SearchResult) -> SearchResult:
     return result if request.enrichment == "none" else enriched(reader, request.enrichment, result, None)
-
-
-def _fact_file(file: IndexedFile) -> FactFile:
-    return FactFile(file.file_id, file.path, file.language, file.text_id, file.facts_id, file.unit_id, file.module)
 
 
 def _symbols(context: CallContext, reader: FactReader, request: SearchRequest, wanted: int = 0) -> list[SymbolHit]:

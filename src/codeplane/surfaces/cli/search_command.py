@@ -12,7 +12,7 @@ from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 
 @click.command("search", short_help="Find text, definitions or references.")
-@click.argument("query")
+@click.argument("queries", metavar="QUERY...", nargs=-1, required=True)
 @click.option("--definitions", "-d", "mode", flag_value="definitions", help="Where the symbol QUERY is defined.")
 @click.option("--references", "-r", "mode", flag_value="references", help="What refers to the symbol QUERY.")
 @click.option("--symbol", "-s", "mode", flag_value="symbol", help="Symbols whose name holds QUERY.")
@@ -24,13 +24,15 @@ from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 @click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only files that match, as in .gitignore.")
 @click.option("--no-ignore", "include_ignored", is_flag=True, help="Also files that git ignores.")
 @click.option("--language", "languages", multiple=True, help="Only files of this language.")
+@click.option("--code", "show", flag_value="code", help="Show the definitions around the hits.")
+@click.option("--context", "-C", type=click.IntRange(0, 50), default=0, help="Lines to show around each hit.")
 @click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Hits to show.")
 @click.option("--cursor", default=None, help="Go on where the last answer was cut.")
 @json_option
 @repo_option
 @set_option
 def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
-    query: str,
+    queries: tuple[str, ...],
     mode: str | None,
     certainty: str | None,
     kinds: tuple[str, ...],
@@ -40,6 +42,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     paths: tuple[str, ...],
     include_ignored: bool,  # noqa: FBT001
     languages: tuple[str, ...],
+    show: str | None,
+    context: int,
     limit: int,
     cursor: str | None,
     as_json: bool,  # noqa: FBT001
@@ -52,13 +56,15 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     with its imports. GLOB is relative to the current directory; one that begins with / to the repository's root.
     """
     arguments = {
-        "query": query,
+        **({"query": queries[0]} if len(queries) == 1 else {"queries": list(queries)}),
         "mode": mode or "lexical",
         "certainty": certainty or "sure",
         "regex": regex,
         "ignore_case": ignore_case,
         "whole_word": word,
         "include_ignored": include_ignored,
+        "show": show or "lines",
+        "context": context,
         "limit": limit,
         "cursor": cursor,
     }
