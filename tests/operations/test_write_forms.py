@@ -7,6 +7,7 @@ import pytest
 
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.run import Door
+from codeplane.operations.tool_list import stored_cards, tool_documents
 from support.doors import call, error_of, open_test_workspace, result_of
 from support.repositories import write
 
@@ -205,3 +206,42 @@ def test_forms_that_contradict_themselves_are_refused(shop: Door, change: dict[s
 def test_a_glob_that_matches_nothing_says_so(shop: Door) -> None:
     answer = call(shop, "write_source", {"edits": [{"path": "lib/*.py", "old": "limit", "new": "x"}]})
     assert "None of 0 files" in answer.text()
+
+
+def test_references_that_lose_their_definition_are_named(shop: Door) -> None:
+    write(shop.workspace.root, {"shop/user.py": "from shop.store import total\n\nprint(total([1]))\n"})
+    answer = call(shop, "write_source", {"edits": [{"path": "shop/store.py", "old": "def total(", "new": "def add("}]})
+    assert result_of(answer)["broken"] == [
+        "shop/user.py:1: from shop.store import total",
+        "shop/user.py:3: print(total([1]))",
+    ]
+    assert "lost their definition" in answer.text()
+
+
+def test_a_definition_that_moves_with_its_imports_breaks_nothing(shop: Door) -> None:
+    write(shop.workspace.root, {"shop/user.py": "from shop.store import total\n\nprint(total([1]))\n"})
+    edits = [
+        {"path": "shop/store.py", "old": "@cached\ndef total(lines):\n    return sum(lines)\n", "new": ""},
+        {"path": "shop/sums.py", "action": "create", "content": "def total(lines):\n    return sum(lines)\n"},
+        {"path": "shop/user.py", "old": "from shop.store", "new": "from shop.sums"},
+    ]
+    assert result_of(call(shop, "write_source", {"edits": edits}))["broken"] == []
+
+
+def test_a_deleted_file_breaks_what_refers_to_it(shop: Door) -> None:
+    write(shop.workspace.root, {"shop/user.py": "from shop.other import limit_all\n"})
+    sha = result_of(call(shop, "read_source", {"targets": ["shop/other.py"]}))["files"][0]["file_sha256"]
+    edit = {"path": "shop/other.py", "action": "delete", "expected_file_sha256": sha}
+    broken = result_of(call(shop, "write_source", {"edits": [edit]}))["broken"]
+    assert broken == ["shop/user.py:1: from shop.other import limit_all"]
+
+
+def test_every_name_of_the_small_tool_list_is_accepted() -> None:
+    """A field may be shown under its short name; the door must know that name."""
+    for tool in tool_documents("core", stored_cards()) or []:
+        known = OPERATIONS[tool["name"]].request_type
+        names = {*known.model_fields, *(alias for aliases in known.ALIASES.values() for alias in aliases)}
+        assert set(tool["inputSchema"]["properties"]) <= names
+    edit = next(one for one in tool_documents("core", stored_cards()) or [] if one["name"] == "write_source")
+    shown = edit["inputSchema"]["properties"]["edits"]["items"]["properties"]
+    assert {"old", "new"} <= set(shown)

@@ -16,6 +16,8 @@ FULL = "full"
 CALL = "call"
 # Marks a field that small tool lists leave out; it is accepted all the same.
 RARE = "rare"
+# The name under which small tool lists show a field; it is one of its aliases.
+SHORT_NAME = "short_name"
 _SELECT = "select_active_intent"
 _SESSION = {"type": "string", "description": "Join or resume this session."}
 
@@ -92,10 +94,10 @@ def _short(node: Any) -> Any:
     if any(option.get("type") == "string" for option in node.get("anyOf", ())):
         # A text can say the same as the object beside it.
         node = {**{key: item for key, item in node.items() if key != "anyOf"}, "type": "string"}
-    short = {key: _short(item) for key, item in node.items() if key not in {*_NOISE, RARE, "properties"}}
+    short = {key: _short(item) for key, item in node.items() if key not in {*_NOISE, RARE, SHORT_NAME, "properties"}}
     if "properties" in node:
         fields = {name: item for name, item in node["properties"].items() if not item.get(RARE)}
-        short["properties"] = {name: _short(item) for name, item in fields.items()}
+        short["properties"] = {item.get(SHORT_NAME, name): _short(item) for name, item in fields.items()}
     return short
 
 

@@ -21,7 +21,9 @@ from codeplane.govern.stale_edits import LineEdit, merge_suggestion
 from codeplane.govern.writers import last_writer
 from codeplane.index.ignore_rules import matcher_for
 from codeplane.index.impact import COMPLETE, HIGH, PARTIAL, AffectedTests, MatchedTest
-from codeplane.index.text_search import TextQuery, find_lines
+from codeplane.index.lost_references import references_to_lost, still_without_definition
+from codeplane.index.reference_search import ReferenceHit
+from codeplane.index.text_search import TextQuery, find_lines, snippet_of
 from codeplane.languages.catalog import dialect_of
 from codeplane.languages.facts import Definition
 from codeplane.ledger.effects import EffectClass, Effects
@@ -33,6 +35,7 @@ from codeplane.operations.edited_symbols import Touched, touched_by
 from codeplane.operations.file_access import with_near_paths
 from codeplane.operations.models import PATH_ALIASES, RARELY, Lenient, ListOfOne, PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.tool_list import SHORT_NAME
 from codeplane.operations.write_access import (
     WritablePath,
     check_not_ignored,
@@ -87,18 +90,21 @@ class SourceEdit(Lenient):
     path: PathText
     action: Literal["create", "update", "delete"] = "update"
     content: str | None = Field(None, max_length=_MAX_CONTENT, description="create: the whole file.")
-    new_content: str | None = Field(None, max_length=_MAX_CONTENT, description="The new text.")
     expected_content: str | None = Field(
-        None, max_length=_MAX_CONTENT, description="The old text, unless definition or lines say what is replaced."
+        None,
+        max_length=_MAX_CONTENT,
+        description="Text to replace, unless lines or a definition say it.",
+        json_schema_extra={SHORT_NAME: "old"},
     )
-    start_line: int | None = Field(None, ge=1, description="Before this call.")
-    end_line: int | None = Field(None, ge=0, description="Inclusive; start_line - 1 inserts.")
+    new_content: str | None = Field(None, max_length=_MAX_CONTENT, json_schema_extra={SHORT_NAME: "new"})
     all: bool = Field(False, description="Every occurrence.")
-    count: int | None = Field(None, ge=1, description="Exactly so many occurrences.")
-    regex: bool = Field(False, description="The old text is RE2; \\1 is a group.")
-    definition: str | None = Field(None, description="Replace this definition, such as Class.method.")
+    count: int | None = Field(None, ge=1, description="Exactly so many.")
+    regex: bool = Field(False, description="old is RE2; \\1 is a group.")
+    start_line: int | None = Field(None, ge=1, description="Before this call.")
+    end_line: int | None = Field(None, ge=0, description="start_line - 1 inserts.")
+    definition: str | None = Field(None, description="Replace this one, such as Class.method.")
     before: str | None = Field(None, description="Insert before this definition.")
-    after: str | None = Field(None, description="Insert after this definition.")
+    after: str | None = Field(None, description="After it.")
     expected_file_sha256: str | None = Field(
         None, description="As read_source gave it, or its beginning.", json_schema_extra=RARELY
     )
@@ -141,9 +147,9 @@ class WriteSourceRequest(Request):
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"edits": ("edit", "changes", "files")}
     edits: Annotated[list[SourceEdit], ListOfOne, Field(max_length=200)] = Field(default_factory=list)
     patch: str | None = Field(
-        None, max_length=_MAX_CONTENT, description="Instead of edits: a unified diff, or *** Begin Patch."
+        None, max_length=_MAX_CONTENT, description="Instead of edits: unified diff or *** Begin Patch."
     )
-    dry_run: bool = Field(False, description="Only say what would change.")
+    dry_run: bool = Field(False, description="Change nothing.")
     allow_ignored: bool = Field(False, description="Also files that git ignores.", json_schema_extra=RARELY)
     break_hardlink: bool = Field(
         False, description="Also files with several names; only this one changes.", json_schema_extra=RARELY
@@ -257,6 +263,9 @@ class WriteSourceResult(Result):
     delta: Delta
     repository: RepositoryState
     remaining: list[Remaining] = Field(default_factory=list, description="Where replaced texts still are.")
+    broken: list[str] = Field(
+        default_factory=list, description="References whose definition this change removed, as `path:line: text`."
+    )
     summary: str
     display_to_user: str | None = None
 
@@ -349,6 +358,7 @@ def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceRes
         # What depends on a deleted file is known only before it is gone.
         gone = [one for one in plans if one.action == "delete"]
         lost = _affected(context, gone) if gone and _reconciled(context) else None
+        broken = _references_to_lost(context, plans)
         context.check_cancelled()
         try:
             workspace.editor.apply(context.call_id, [one.change for one in plans if not _is_nothing(one.change)])
@@ -382,7 +392,36 @@ def _handle(context: CallContext, request: WriteSourceRequest) -> WriteSourceRes
         context.noted["mutation_class"] = _class_of(plans)
     tests = _affected(context, [one for one in plans if one not in gone]) if _reconciled(context) else None
     result = _result(context, plans, tests if lost is None else _joined(lost, tests), is_applied=True)
+    result = result.model_copy(update={"broken": _broken(context, broken)})
     return _with_traces(context, request, plans, result)
+
+
+def _references_to_lost(context: CallContext, plans: Sequence[_FilePlan]) -> list[tuple[str, ReferenceHit]]:
+    """Return the references to definitions that the files will no longer have."""
+    workspace = context.workspace
+    kept: dict[str, frozenset[str]] = {}
+    for one in plans:
+        before, path, facts = one.change.before, one.where.real.text, one.touched.facts
+        if before is None or before.is_link or (facts is None and one.action != "delete"):
+            continue
+        known = definitions_in(workspace, path, before.data)
+        now = frozenset(new.lexical_path for new in facts.definitions) if facts is not None else frozenset[str]()
+        if any(old.lexical_path not in now for old in known):
+            kept[path] = now
+    if not kept or not _reconciled(context):
+        return []
+    with workspace.index.facts() as reader:
+        return [found for path, names in kept.items() for found in references_to_lost(reader, path, names)]
+
+
+def _broken(context: CallContext, lost: Sequence[tuple[str, ReferenceHit]]) -> list[str]:
+    """Return those of the references that mean nothing after the change."""
+    if not lost or not context.is_reconciled:
+        return []
+    with context.workspace.index.facts() as reader:
+        hits = still_without_definition(reader, lost)
+    places = dict.fromkeys(f"{hit.path}:{hit.line}: {snippet_of(hit.snippet.rstrip(), hit.column)}" for hit in hits)
+    return list(places)[:_MAX_PLACES]
 
 
 def _with_traces(
@@ -857,37 +896,48 @@ def _applied_edit(span: AppliedSpan) -> AppliedEdit:
 def _render(result: WriteSourceResult) -> str:
     lines = [result.summary]
     for file in result.delta.files:
-        parts = [f" {file.path} {file.action} +{file.insertions} -{file.deletions}"]
-        if file.action == "updated":
-            parts.append("lines " + ", ".join(f"{one.new_lines[0]}-{one.new_lines[1]}" for one in file.edits))
-        parts.extend(
-            f"lines {one.original.start_line}-{one.original.end_line} were found at"
-            f" {one.corrected.start_line}-{one.corrected.end_line}"
-            for one in file.line_corrections
-        )
-        if file.real_path is not None:
-            parts.append(f"a link to {file.real_path}")
-        if file.file_sha256 is not None:
-            parts.append(f"sha256={file.file_sha256[:_SHORT_HASH]}")
-        lines.append("; ".join(parts))
-        lines.extend(f"  {line}" for line in (file.diff or "").split("\n") if line)
-        if file.new_syntax_errors:
-            lines.append(f"  no longer parses at line {', '.join(map(str, file.new_syntax_errors))}")
+        lines.extend(_file_lines(file))
     lines.extend(f" still `{one.text}`: {_listed(one.places, _SHOWN_TESTS)}" for one in result.remaining)
+    if result.broken:
+        lines.append(" these references have lost their definition:")
+        lines.extend(f"  {one}" for one in result.broken)
     if result.delta.symbols_changed:
         lines.append(" symbols: " + _listed(result.delta.symbols_changed, _SHOWN_SYMBOLS))
-    tests = result.delta.tests_affected
-    sure = [one.path for one in tests if one.confidence == HIGH]
-    unsure = [one.path for one in tests if one.confidence != HIGH]
+    return "\n".join(lines + _test_lines(result.delta))
+
+
+def _file_lines(file: ChangedFile) -> list[str]:
+    parts = [f" {file.path} {file.action} +{file.insertions} -{file.deletions}"]
+    if file.action == "updated":
+        parts.append("lines " + ", ".join(f"{one.new_lines[0]}-{one.new_lines[1]}" for one in file.edits))
+    parts.extend(
+        f"lines {one.original.start_line}-{one.original.end_line} were found at"
+        f" {one.corrected.start_line}-{one.corrected.end_line}"
+        for one in file.line_corrections
+    )
+    if file.real_path is not None:
+        parts.append(f"a link to {file.real_path}")
+    if file.file_sha256 is not None:
+        parts.append(f"sha256={file.file_sha256[:_SHORT_HASH]}")
+    lines = ["; ".join(parts), *(f"  {line}" for line in (file.diff or "").split("\n") if line)]
+    if file.new_syntax_errors:
+        lines.append(f"  no longer parses at line {', '.join(map(str, file.new_syntax_errors))}")
+    return lines
+
+
+def _test_lines(delta: Delta) -> list[str]:
+    lines = []
+    sure = [one.path for one in delta.tests_affected if one.confidence == HIGH]
+    unsure = [one.path for one in delta.tests_affected if one.confidence != HIGH]
     if sure:
         lines.append(" tests: " + _listed(sure, _SHOWN_TESTS))
     if unsure:
         # Their names help only where they are few: a long list is that of nearly all tests.
-        is_short = len(tests) <= _SHOWN_TESTS
+        is_short = len(delta.tests_affected) <= _SHOWN_TESTS
         lines.append(" less sure tests: " + (_listed(unsure, _SHOWN_TESTS) if is_short else str(len(unsure))))
-    if result.delta.tests_confidence == PARTIAL:
-        lines.append(" more tests may be affected: " + "; ".join(result.delta.tests_unknown))
-    return "\n".join(lines)
+    if delta.tests_confidence == PARTIAL:
+        lines.append(" more tests may be affected: " + _listed(delta.tests_unknown, 1))
+    return lines
 
 
 def _listed(names: Sequence[str], most: int) -> str:

@@ -15,10 +15,11 @@ from codeplane.operations.tool_list import CORE, stored_cards, tool_documents
 SERVER_NAME = "codeplane"
 SERVER_TITLE = "CodePlane"
 INSTRUCTIONS = (
-    "CodePlane has an index of this repository: prefer `search` and `read_source` to grep and cat; answers are never "
-    "stale and say what is missing. "
-    "Change files with `write_source`: all edits of a call happen or none, the answer names affected tests, `undo` "
-    "takes a call back. "
+    "CodePlane has an index of this repository; answers are never stale and say what is missing. Most tasks need three "
+    "calls. One `search` with show=code (several queries, or a mode such as references) instead of grep and reading "
+    "files. One `write_source` with all edits, which happen together or not at all; what was shown needs no hash. One "
+    "check: its answer names syntax errors, leftovers, broken references and affected tests; `undo` takes it back. "
+    "`run` loops over hits and edits by rule in one call. "
     "`describe` lists further operations (git and more), `call` runs them; paths are relative to the repository root."
 )
 # Those with a handshake; a test compares with the SDK.
