@@ -23,6 +23,8 @@ from codeplane.workspace.workspace import Workspace
 NAME = "read_source"
 _MAX_LINE = 10**9
 _MAX_OUTLINE = 200
+# So many lines of a large file are shown with its outline.
+_LINES_WITH_OUTLINE = 40
 _OUTLINED = frozenset(
     {
         DefinitionKind.CLASS,
@@ -256,8 +258,14 @@ class _Reader:
             self.errors.append(with_near_paths(self._workspace, rest.path, error))
             self.failed_paths.append(rest.path)
             return None
-        self.files.append(self._with_outline(path, piece, rest))
+        outline = self._outline(path, piece, rest)
+        if outline and piece.last_line > _LINES_WITH_OUTLINE:
+            # The outline tells what to ask for; the lines after the first are paid for only when they are wanted.
+            piece = read_piece(self._root, path, Wanted(1, _LINES_WITH_OUTLINE, self.room))
+        self.files.append(_source_file(path, piece, rest, outline))
         self.room -= max(len(piece.text.encode("utf-8")), 1)
+        if outline and piece.next_offset is None:
+            return _Rest(rest.path, piece.last_line + 1, None, sha256=piece.sha256)
         if piece.next_offset is None or piece.next_line is None:
             return None
         return _Rest(rest.path, piece.next_line, rest.last, piece.next_offset, piece.ends_inside_line, piece.sha256)
@@ -271,19 +279,18 @@ class _Reader:
         first, last = lines_of(data, one)
         return _Rest(rest.path, first - n_decorator_lines(data, first, one), last)
 
-    def _with_outline(self, path: RepoPath, piece: Piece, rest: _Rest) -> SourceFile:
-        """Return a piece; the first one of a large file comes with the definitions of the whole file."""
-        file = _source_file(path, piece, rest)
+    def _outline(self, path: RepoPath, piece: Piece, rest: _Rest) -> list[str]:
+        """Return the definitions of a large file that is read from its start; members are indented."""
         is_start = rest.last is None and rest.offset is None and rest.first == 1
         if not is_start or piece.next_offset is None or piece.encoding not in {"utf-8", "utf-8-sig"}:
-            return file
+            return []
         data = self._bytes(path)
         outline = [
-            f"{'-'.join(map(str, lines_of(data, one)))} {one.lexical_path}"
+            f"{'-'.join(map(str, lines_of(data, one)))} {' ' * one.lexical_path.count('.')}{one.name}"
             for one in definitions_in(self._workspace, path.text, data)
             if one.kind in _OUTLINED and one.lexical_path.count(".") <= 1
         ]
-        return file.model_copy(update={"outline": outline[:_MAX_OUTLINE]})
+        return outline[:_MAX_OUTLINE]
 
     def _bytes(self, path: RepoPath) -> bytes:
         with os.fdopen(open_source(self._root, path), "rb") as file:
@@ -295,7 +302,7 @@ def _check_unchanged(path: RepoPath, piece: Piece, rest: _Rest) -> None:
         raise CodePlaneError("FILE_CHANGED", f"{path} changed since its first part was read.")
 
 
-def _source_file(path: RepoPath, piece: Piece, rest: _Rest) -> SourceFile:
+def _source_file(path: RepoPath, piece: Piece, rest: _Rest, outline: list[str]) -> SourceFile:
     return SourceFile(
         path=path.text,
         content=piece.text,
@@ -306,6 +313,7 @@ def _source_file(path: RepoPath, piece: Piece, rest: _Rest) -> SourceFile:
         encoding=piece.encoding,
         line_endings=piece.line_endings,
         notes=_notes(piece, rest),
+        outline=outline,
     )
 
 
