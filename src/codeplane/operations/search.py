@@ -22,7 +22,7 @@ from codeplane.index.text_search import (
 )
 from codeplane.languages.file_names import language_of
 from codeplane.ledger.effects import EffectClass
-from codeplane.operations import search_symbols
+from codeplane.operations import search_relations, search_symbols
 from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.models import Pagination
 from codeplane.operations.operation import CallContext, Example, Operation, no_effects
@@ -47,6 +47,8 @@ def _handle(context: CallContext, request: SearchRequest) -> SearchResult:
         found = _lexical(context, request, ignored)
     elif request.mode == "references":
         found = search_symbols.references(context, request)
+    elif request.mode in search_relations.RELATIONS:
+        found = search_relations.relations(context, request)
     else:
         found = search_symbols.definitions(context, request)
     elapsed = context.workspace.clock.monotonic() - begun
@@ -195,7 +197,7 @@ def _files_of(request: SearchRequest) -> tuple[str, ...]:
 
 def _needs_links(request: SearchRequest) -> bool:
     """Tell whether an answer rests on links; `Class.member` may be a member that a base has."""
-    if request.mode == "references" or request.enrichment != "none":
+    if request.mode in {"references", *search_relations.RELATIONS} or request.enrichment != "none":
         return True
     return request.mode != "lexical" and not request.query.strip().isidentifier()
 

@@ -30,7 +30,18 @@ class SearchRequest(Request):
         description="Text exactly as written; for symbols a name, Class.method, path::Name or path:line:column;"
         " references of a file are its imports.",
     )
-    mode: Literal["lexical", "symbol", "references", "definitions"] = "lexical"
+    mode: Literal[
+        "lexical",
+        "symbol",
+        "references",
+        "definitions",
+        "callers",
+        "overrides",
+        "subclasses",
+        "implementations",
+        "importers",
+        "tests_of",
+    ] = "lexical"
     scope: SearchScope = Field(default_factory=SearchScope)
     regex: bool = Field(False, description="query is an RE2 expression.")
     ignore_case: bool = False
@@ -79,7 +90,7 @@ class SearchHit(Result):
     symbol: SymbolInfo | None = None
     score: float = Field(description="How sure the hit is: 1 as asked or proven, less for other case, form or doubt.")
     match_type: Literal["exact", "fuzzy", "semantic"]
-    matched: str | None = Field(None, description="How a symbol's name fits the query.")
+    matched: str | None = Field(None, description="How a symbol fits the query or relates to it.")
     tier: Literal["PROVEN", "STRONG", "ANCHORED"] | None = None
     role: Literal["reference", "definition", "import", "export"] | None = Field(None, description="Of a reference.")
 
