@@ -9,6 +9,8 @@ from codeplane.core.canonical_json import digest
 from codeplane.operations.models import RARELY, Lenient, ListOfOne, Pagination, Request, Result
 
 NAME = "search"
+# The modes that `search_relations` answers.
+RELATIONS = frozenset({"callers", "overrides", "subclasses", "implementations", "importers", "tests_of"})
 _TextList = Annotated[list[str], ListOfOne]
 
 

@@ -57,7 +57,6 @@ from codeplane.operations.search_symbols import (
     _symbols,
 )
 
-RELATIONS = frozenset({"callers", "overrides", "subclasses", "implementations", "importers", "tests_of"})
 _OF_FILES = frozenset({"importers", "tests_of"})
 _MAX_NAMED = 3
 _MAX_COUNTED = 300
