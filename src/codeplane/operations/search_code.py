@@ -155,7 +155,7 @@ def _lines_for(file: _ShownFile, hit: SearchHit, request: SearchRequest, room: i
         for line in range(first, min(last, len(file.lines)) + 1)
         if line not in _docstring(file, name_line, last) or line == hit.line
     ]
-    is_asked_for = hit.matched is not None
+    is_asked_for = hit.matched is not None and hit.line == name_line
     if len(whole) <= _SHORT or (is_asked_for and file.cost_of(whole) <= room // 2):
         return whole
     if is_asked_for:

@@ -10,6 +10,8 @@ from codeplane.operations.models import RARELY, Lenient, ListOfOne, Pagination, 
 
 NAME = "search"
 MAX_QUERY = 10_000
+# The modes that `search_relations` answers.
+RELATIONS = frozenset({"callers", "overrides", "subclasses", "implementations", "importers", "tests_of"})
 _TextList = Annotated[list[str], ListOfOne]
 
 
@@ -39,7 +41,18 @@ class SearchRequest(Request):
         " references of a file are its imports.",
     )
     queries: _TextList = Field(default_factory=list, max_length=20, description="Several at once, instead of query.")
-    mode: Literal["lexical", "symbol", "references", "definitions"] = "lexical"
+    mode: Literal[
+        "lexical",
+        "symbol",
+        "references",
+        "definitions",
+        "callers",
+        "overrides",
+        "subclasses",
+        "implementations",
+        "importers",
+        "tests_of",
+    ] = "lexical"
     scope: SearchScope = Field(default_factory=SearchScope)
     regex: bool = Field(False, description="query is an RE2 expression.")
     ignore_case: bool = False
@@ -109,7 +122,7 @@ class SearchHit(Result):
     symbol: SymbolInfo | None = None
     score: float = Field(description="How sure the hit is: 1 as asked or proven, less for other case, form or doubt.")
     match_type: Literal["exact", "fuzzy", "semantic"]
-    matched: str | None = Field(None, description="How a symbol's name fits the query.")
+    matched: str | None = Field(None, description="How a symbol fits the query or relates to it.")
     tier: Literal["PROVEN", "STRONG", "ANCHORED"] | None = None
     role: Literal["reference", "definition", "import", "export"] | None = Field(None, description="Of a reference.")
     query: str | None = Field(None, description="Which of several queries found it.")

@@ -152,7 +152,7 @@ def _explained(reader: FactReader, request: SearchRequest, result: SearchResult)
 def _symbols(context: CallContext, reader: FactReader, request: SearchRequest, wanted: int = 0) -> list[SymbolHit]:
     """Return what the query means; in mode `symbol` names that only contain it fill up to the number that is wanted."""
     aliases = language_aliases()
-    is_reference = request.mode == "references"
+    is_reference = request.mode not in {"symbol", "definitions"}
     scope = SymbolScope(
         kinds=kinds_from(request.scope.kinds),
         accepts_path=(_definition_test if is_reference else _path_test)(context, request),

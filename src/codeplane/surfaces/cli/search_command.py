@@ -10,13 +10,16 @@ from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_
 from codeplane.surfaces.cli.paths import glob_from_here
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
+_RELATIONS = ("callers", "overrides", "subclasses", "implementations", "importers", "tests_of")
+
 
 @click.command("search", short_help="Find text, definitions or references.")
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True)
 @click.option("--definitions", "-d", "mode", flag_value="definitions", help="Where the symbol QUERY is defined.")
 @click.option("--references", "-r", "mode", flag_value="references", help="What refers to the symbol QUERY.")
 @click.option("--symbol", "-s", "mode", flag_value="symbol", help="Symbols whose name holds QUERY.")
-@click.option("--all", "certainty", flag_value="all", help="With -r: also uses that may be meant.")
+@click.option("--mode", "-m", "mode", type=click.Choice(_RELATIONS), help="What relates to the symbol or file QUERY.")
+@click.option("--all", "certainty", flag_value="all", help="With -r or -m: also hits that may be meant.")
 @click.option("--kind", "kinds", multiple=True, help="Only symbols of this kind, such as class or function.")
 @click.option("--regex", "-e", is_flag=True, help="QUERY is an RE2 expression.")
 @click.option("--ignore-case", "-i", is_flag=True, help="Upper and lower case are the same.")
