@@ -22,7 +22,6 @@ from .checkout import git, git_directory, prepare
 from .grade import finish, grade
 from .play import Play
 from .report import as_table, report_rows
-from .session import serve
 from .tasks import TASKS_FILE, Task, load_tasks
 from .turn import take_turn
 
@@ -127,6 +126,9 @@ def verify_task(options: argparse.Namespace) -> None:
 
 def serve_session(options: argparse.Namespace) -> None:
     """Hold the MCP session of a play."""
+    # Importing the MCP client takes about a second, which every other action would pay too.
+    from .session_server import serve  # noqa: PLC0415  # See above.
+
     asyncio.run(serve(Play.load(options.directory)))
 
 
