@@ -155,7 +155,7 @@ def test_lists_that_change_between_pages_end_the_cursor(git_door: Door) -> None:
     ],
 )
 def test_a_cursor_that_was_made_up_is_refused(git_door: Door, state: dict[str, Any]) -> None:
-    answer = call(git_door, "git_status", {"cursor": make_cursor("git_status", state)})
+    answer = call(git_door, "git_status", {"cursor": make_cursor(git_door.workspace, "git_status", state)})
     assert error_of(answer) in {"CURSOR_INVALID", "PATH_OUTSIDE_REPOSITORY"}
 
 

@@ -347,10 +347,10 @@ def test_a_forged_cursor_is_refused_or_expired_and_never_breaks(
     door: Door, arguments: dict[str, object], forged: object
 ) -> None:
     arguments = {**arguments, "limit": 3}
-    state = read_cursor("search", _cursor(door, **arguments))
+    state = read_cursor(door.workspace, "search", _cursor(door, **arguments))
     for name in [name for name in state if name != "question"]:
         for changed in ({**state, name: forged}, {key: value for key, value in state.items() if key != name}):
-            answer = call(door, "search", {**arguments, "cursor": make_cursor("search", changed)})
+            answer = call(door, "search", {**arguments, "cursor": make_cursor(door.workspace, "search", changed)})
             assert answer.error is None or answer.error.error in {"CURSOR_INVALID", "CURSOR_EXPIRED"}
 
 
@@ -363,7 +363,7 @@ def test_a_cursor_of_another_operation_is_refused(door: Door) -> None:
     arguments = {"include": ["test_layout"], "limit": 1}
     assert error_of(call(door, "map_repo", {**arguments, "cursor": foreign})) == "CURSOR_INVALID"
     for forged in ({"offset": -1}, {"offset": "x"}, {"epoch": None}, {"offset": None}):
-        changed = make_cursor("map_repo", {**read_cursor("map_repo", cursor), **forged})
+        changed = make_cursor(door.workspace, "map_repo", {**read_cursor(door.workspace, "map_repo", cursor), **forged})
         assert error_of(call(door, "map_repo", {**arguments, "cursor": changed})) == "CURSOR_INVALID"
 
 
