@@ -17,7 +17,7 @@ from codeplane.core.hashing import sha256_text
 from codeplane.core.ids import RandomIds
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.cursors import make_cursor, read_cursor
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.workspace import kept_cursors
 from codeplane.workspace.kept_cursors import KeptCursors
 from codeplane.workspace.workspace import Workspace

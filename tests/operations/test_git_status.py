@@ -8,7 +8,7 @@ import pytest
 
 from codeplane.operations.cursors import make_cursor
 from codeplane.operations.git_status import GIT_STATUS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
 from support.histories import STATES, make_history
 from support.repositories import git, write

@@ -10,7 +10,7 @@ import pytest
 from codeplane.ledger.chain import RowFilter
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import CallControls, Door
+from codeplane.operations.perform import CallControls, Door
 from support.doors import call, caller, error_of, open_test_workspace, result_of
 from support.repositories import write
 

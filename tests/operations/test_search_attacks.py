@@ -23,7 +23,7 @@ from codeplane.index.reconcile import IndexState
 from codeplane.index.text_search import TextQuery, find_lines
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.cursors import make_cursor, read_cursor
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, error_of, open_test_workspace, result_of
 from support.repositories import git, make_repository, write
 

@@ -15,7 +15,7 @@ from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.dispatch import CALL, dispatch
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, no_effects
-from codeplane.operations.run import CallControls, Door
+from codeplane.operations.perform import CallControls, Door
 
 NAME = "run"
 _MAX_SHOWN = 8_000

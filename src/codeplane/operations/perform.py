@@ -168,10 +168,10 @@ class Step:
     always: bool = False
 
 
-def run(
+def perform(
     door: Door, operation: AnyOperation, request: Request, caller: Caller, controls: CallControls | None = None
 ) -> Answer:
-    """Run one call through the door and answer; failures are answers too."""
+    """Carry out one call: take it through the door and answer; failures are answers too."""
     call = _new_call(door.workspace, operation, request, caller, controls or CallControls())
     with correlated(request_id=call.call_id, op_id=call.call_id):
         for step in STEPS:
@@ -189,7 +189,7 @@ def _timed(step: Step, call: _Call, begun: float, ended: float) -> TracedStep:
 
 
 def reject(workspace: Workspace, name: str, caller: Caller, report: ErrorReport, understood: tuple[str, ...]) -> Answer:
-    """Answer and record a call that cannot be run: unknown operation or arguments that do not fit."""
+    """Answer and record a call that cannot be carried out: unknown operation or arguments that do not fit."""
     call_id = workspace.ids.new("req")
     session: Session | None = None
     try:
