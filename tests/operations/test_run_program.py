@@ -215,6 +215,29 @@ def test_a_program_that_changed_nothing_has_nothing_to_undo(shop: Door) -> None:
     assert error_of(call(shop, "undo", {"operation": answer.meta.request_id})) == "NOTHING_TO_UNDO"
 
 
+def test_a_program_compares_the_tree_once_and_sees_its_own_changes(shop: Door) -> None:
+    write(shop.workspace.root, {"late.py": "old_name = 2\n"})
+    shop.workspace.refresh_index()
+    write(shop.workspace.root, {"later.py": "old_name = 3\n"})
+    before = shop.workspace.index.n_refreshes
+    found = run(shop, "[len(search('old_name', mode=m)) for m in ('lexical', 'references', 'definitions') * 5]")
+    assert shop.workspace.index.n_refreshes - before == 1
+    assert found["returned"] == [6, 2, 3] * 5
+    program = (
+        "found = [len(search('old_name'))]\n"
+        "edit('late.py', old='old_name', new='other')\nfound.append(len(search('old_name')))\n"
+        "git('checkout', paths=['late.py'])\nfound.append(len(search('old_name')))\nfound"
+    )
+    git(shop.workspace.root, "add", "late.py")
+    assert run(shop, program)["returned"] == [6, 5, 6]
+
+
+def test_the_next_program_compares_the_tree_again(shop: Door) -> None:
+    assert run(shop, "len(search('old_name'))")["returned"] == 4
+    write(shop.workspace.root, {"late.py": "old_name = 2\n"})
+    assert run(shop, "len(search('old_name'))")["returned"] == 5
+
+
 def test_a_refused_call_is_an_exception_that_the_program_may_catch(shop: Door) -> None:
     program = "try:\n    edit('.git/config', old='x', new='y')\nexcept Exception as e:\n    print(str(e)[:14])"
     assert run(shop, program)["printed"] == "PROTECTED_PATH\n"

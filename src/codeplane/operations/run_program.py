@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -53,6 +54,7 @@ class _Calls:
     n_calls: int = 0
     mutations: list[str] = field(default_factory=list)
     held: Answer | None = None
+    is_fresh: bool = False
 
     def result(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Make one call and return its result; a refusal is an exception inside the program."""
@@ -73,8 +75,18 @@ class _Calls:
 
     def _dispatch(self, name: str, arguments: dict[str, Any]) -> Answer:
         context = self.context
-        controls = CallControls(is_cancelled=context.is_cancelled, part_of=context.call_id)
+        operation = context.operations.get(name)
+        if operation is not None and operation.reads_index and not self.is_fresh:
+            self._refresh_index()
+        controls = CallControls(is_cancelled=context.is_cancelled, part_of=context.call_id, is_fresh=self.is_fresh)
         return dispatch(Door(context.workspace, context.operations), name, arguments, context.caller, controls)
+
+    def _refresh_index(self) -> None:
+        """Bring the index up to date once: the program is one question, and its own changes update the index."""
+        with suppress(CodePlaneError):
+            # What is wrong with the index is told by the call that reads it.
+            self.context.workspace.refresh_index()
+            self.is_fresh = True
 
     def _has_changed(self, answer: Answer) -> bool:
         """Tell whether undo has something to take back of a call, also of one that failed."""
