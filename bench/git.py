@@ -25,7 +25,7 @@ from codeplane.operations.git_history import GIT_HISTORY
 from codeplane.operations.git_inspect import GIT_INSPECT
 from codeplane.operations.git_log import GIT_LOG
 from codeplane.operations.git_status import GIT_STATUS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 OPERATIONS = {one.name: one for one in (GIT_STATUS, GIT_DIFF, GIT_LOG, GIT_INSPECT, GIT_HISTORY)}

@@ -9,7 +9,7 @@ import pytest
 
 from codeplane.core.clock import ManualClock
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import Workspace
 from support.doors import open_test_workspace
 from support.repositories import make_repository

@@ -19,7 +19,7 @@ MAY_CATCH_EVERYTHING = {
     "core/logs.py": 1,
     "govern/gate.py": 1,
     "ledger/policy.py": 1,
-    "operations/run.py": 3,
+    "operations/perform.py": 3,
     "surfaces/server/guard.py": 1,
     "surfaces/server/unix_socket.py": 1,
 }
@@ -47,7 +47,7 @@ def test_a_handler_is_called_at_the_door_only() -> None:
         for node in _nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "handler"
     }
-    assert callers == {"operations/run.py"}
+    assert callers == {"operations/perform.py"}
 
 
 def _imports(path: Path) -> Iterator[str]:

@@ -17,7 +17,7 @@ from codeplane.core.ids import RandomIds
 from codeplane.edit.records import Record, State
 from codeplane.ledger.chain import RowFilter
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import Workspace
 from edit.killing import snapshot
 from edit.test_editor import Saboteur, editor_of, updates

@@ -13,7 +13,7 @@ from codeplane.govern.approvals import ApprovalBook, PersonsAnswer
 from codeplane.govern.explanation import explain
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.operations.write_source import WRITE_SOURCE
 from codeplane.workspace.approval_answers import answer_hold
 from support.doors import call, error_of, open_test_workspace, result_of

@@ -13,7 +13,7 @@ from codeplane.govern.rulebook import Mode
 from codeplane.ledger.chain import RowFilter
 from codeplane.operations.answer import Outcome
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, open_test_workspace
 from support.forgery import append, change, seals
 from support.governed import FILES, approve, write_intents

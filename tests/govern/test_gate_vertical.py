@@ -7,7 +7,7 @@ import pytest
 
 from codeplane.operations.answer import Outcome
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import Workspace
 from support.doors import call, error_of, open_test_workspace, result_of
 from support.governed import FILES, approve, write_intents

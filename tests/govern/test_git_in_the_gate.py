@@ -12,7 +12,7 @@ from codeplane.ledger.chain import RowFilter
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import Workspace
 from support.doors import error_of, open_test_workspace, result_of
 from support.governed import FILES, approve, write_intents

@@ -11,7 +11,7 @@ from codeplane.operations.answer import Outcome
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.operation import AnyOperation
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, error_of, open_test_workspace, result_of
 from support.git_states import whole_state
 from support.governed import FILES, INTENTS, write_intents

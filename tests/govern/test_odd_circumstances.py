@@ -8,7 +8,7 @@ from codeplane.core.clock import ManualClock
 from codeplane.ledger.chain import RowFilter
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, error_of, open_test_workspace
 from support.governed import FILES, approve, write_intents
 from support.repositories import git, make_repository, write

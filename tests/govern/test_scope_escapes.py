@@ -9,7 +9,7 @@ import pytest
 
 from codeplane.operations.answer import Outcome
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, open_test_workspace
 from support.governed import FILES, approve, write_intents
 from support.repositories import make_repository, write

@@ -9,7 +9,7 @@ import pytest
 
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, open_test_workspace, result_of
 from support.effort import repeated
 from support.governed import write_intents

@@ -9,7 +9,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.govern.policy_document import POLICY_FILE, parse_policy
 from codeplane.operations.answer import Outcome
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, error_of, open_test_workspace
 from support.governed import FILES, write_intents
 from support.repositories import make_repository, write

@@ -15,7 +15,7 @@ from codeplane.index.update import IndexUpdate
 from codeplane.ledger.callers import Caller
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.surfaces.cli.call_command import cli_caller
 from codeplane.workspace.workspace import Workspace
 from index.facts_dump import dump_facts

@@ -9,7 +9,7 @@ import pytest
 from codeplane.index.freshness import Freshness
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.surfaces.cli.call_command import cli_caller
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 from support.repositories import write

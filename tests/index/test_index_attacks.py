@@ -37,7 +37,7 @@ from codeplane.index.text_search import TextQuery, find_lines
 from codeplane.index.tree_reader import TreeReader
 from codeplane.languages import parsing
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 from index.facts_dump import dump_facts
 from support.doors import call, error_of, result_of

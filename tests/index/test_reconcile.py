@@ -24,7 +24,7 @@ from codeplane.index.sweep import Sweep
 from codeplane.index.text_search import TextQuery, find_lines
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.surfaces.cli.call_command import cli_caller
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 from index.facts_dump import dump_facts

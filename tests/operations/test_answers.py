@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, door_with, open_test_workspace
 from support.repositories import write
 

@@ -11,7 +11,7 @@ from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import understand
 from codeplane.operations.models import Understanding
 from codeplane.operations.operation import AnyOperation
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, error_of, result_of
 from support.repositories import write
 

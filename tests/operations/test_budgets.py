@@ -26,8 +26,8 @@ from codeplane.ledger.task_book import TaskFilter, TaskRequest
 from codeplane.ledger.tasks import Task, TaskLimits, TaskState
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.operation import CallContext
+from codeplane.operations.perform import CallControls, Door, perform
 from codeplane.operations.recovery import recover_interrupted
-from codeplane.operations.run import CallControls, Door, run
 from codeplane.workspace.workspace import Workspace
 from support.children import run_children
 from support.doors import call, caller, door_with, error_of, open_test_workspace
@@ -158,7 +158,7 @@ def test_a_dry_run_is_judged_as_a_read_and_changes_nothing(toys: Door) -> None:
 
 def test_a_call_that_was_cancelled_after_its_beginning_counts(toys: Door) -> None:
     request = ToyRequest(path="a.txt")
-    run(toys, TOY_WRITE, request, caller(), CallControls(is_cancelled=lambda: True))
+    perform(toys, TOY_WRITE, request, caller(), CallControls(is_cancelled=lambda: True))
     assert _counters(toys.workspace) == (1, 0)
 
 

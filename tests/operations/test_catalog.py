@@ -10,7 +10,7 @@ import codeplane.operations
 from codeplane.core.errors import CodePlaneError
 from codeplane.operations.cards import cards_of
 from codeplane.operations.catalog import OPERATIONS, Catalog, module_of
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, error_of
 
 LIST_TOOLS = """

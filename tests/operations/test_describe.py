@@ -7,8 +7,8 @@ import pytest
 from codeplane.core.error_registry import ERROR_TABLE
 from codeplane.core.errors import CodePlaneError
 from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.perform import Door
 from codeplane.operations.profiles import profile_for
-from codeplane.operations.run import Door
 from codeplane.operations.schema import input_schema, output_schema
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
 from support.repositories import git

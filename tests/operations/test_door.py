@@ -16,8 +16,8 @@ from codeplane.ledger.effects import EffectClass
 from codeplane.ledger.policy import Allow, Deny, Policy, PolicySet
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.operation import CallContext
+from codeplane.operations.perform import STEPS, CallControls, Door, perform
 from codeplane.operations.recovery import recover_interrupted
-from codeplane.operations.run import STEPS, CallControls, Door, run
 from codeplane.workspace.workspace import Workspace
 from support.doors import call, caller, door_with, error_of, open_test_workspace, result_of
 from support.toys import (
@@ -166,7 +166,7 @@ def test_a_handler_that_fails_is_recorded_and_answered_without_a_stack_trace(
 
 def test_a_call_that_was_cancelled_before_its_handler_does_nothing(toy_door: Door) -> None:
     request = ToyRequest(**WRITE)
-    answer = run(toy_door, TOY_WRITE, request, caller(), CallControls(is_cancelled=lambda: True))
+    answer = perform(toy_door, TOY_WRITE, request, caller(), CallControls(is_cancelled=lambda: True))
     assert (error_of(answer), _content(toy_door.workspace)) == ("CANCELLED", None)
     assert _kinds(toy_door.workspace) == ["begun", "failed"]
 
@@ -369,7 +369,7 @@ def test_a_call_is_announced_with_its_outcome(toy_door: Door, clock: ManualClock
 
 
 def _answer_with_unknown_session(door: Door) -> Answer:
-    return run(door, TOY_WRITE, ToyRequest(**WRITE), caller("c1", "sess_unknown"))
+    return perform(door, TOY_WRITE, ToyRequest(**WRITE), caller("c1", "sess_unknown"))
 
 
 def test_an_unknown_session_is_refused_before_anything_happens(toy_door: Door) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from codeplane.core.error_registry import find_entry
 from codeplane.operations.answer import Answer
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, error_of, result_of
 from support.repositories import git, write
 

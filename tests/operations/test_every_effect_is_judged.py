@@ -21,7 +21,7 @@ from codeplane.ledger.policy import Allow, CallFacts, Decision
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, caller, error_of, open_test_workspace, result_of
 from support.repositories import git, make_repository, write
 

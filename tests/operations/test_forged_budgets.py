@@ -11,7 +11,7 @@ from codeplane.ledger.chain import RowFilter
 from codeplane.ledger.task_book import TaskRequest
 from codeplane.ledger.tasks import TaskLimits
 from codeplane.operations.answer import Outcome
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, door_with, open_test_workspace
 from support.forgery import append, change, seals
 from support.toys import TOY_WRITE

@@ -8,7 +8,7 @@ import pytest
 
 from codeplane.git import commit_graph
 from codeplane.operations.git_history import GIT_HISTORY
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
 from support.histories import make_history
 from support.repositories import git, write

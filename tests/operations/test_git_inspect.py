@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from codeplane.operations.git_inspect import GIT_INSPECT
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, door_with, error_of, result_of
 from support.repositories import git, write
 

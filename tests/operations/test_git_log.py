@@ -8,7 +8,7 @@ import pytest
 from codeplane.operations.cursors import make_cursor
 from codeplane.operations.git_log import GIT_LOG
 from codeplane.operations.moments import parse_moment
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
 from support.histories import make_history
 from support.repositories import git, make_repository, write
@@ -124,16 +124,23 @@ def test_what_is_no_moment_is_refused(git_door: Door, text: str) -> None:
         ({"grep": "a\nb"}, "INVALID_ARGUMENTS"),
         ({"paths": [".."]}, "PATH_OUTSIDE_REPOSITORY"),
         ({"cursor": "x"}, "CURSOR_INVALID"),
-        (
-            {"cursor": make_cursor("git_log", {"revisions": ["--all"], "skip": 0, "limit": 5, "paths": []})},
-            "CURSOR_INVALID",
-        ),
-        ({"cursor": make_cursor("git_log", {"revisions": 5})}, "CURSOR_INVALID"),
-        ({"cursor": make_cursor("git_diff", {})}, "CURSOR_INVALID"),
     ],
 )
 def test_what_cannot_be_listed_is_refused(git_door: Door, arguments: dict[str, Any], code: str) -> None:
     assert error_of(call(git_door, "git_log", arguments)) == code
+
+
+@pytest.mark.parametrize(
+    ("operation", "state"),
+    [
+        ("git_log", {"revisions": ["--all"], "skip": 0, "limit": 5, "paths": []}),
+        ("git_log", {"revisions": 5}),
+        ("git_diff", {}),
+    ],
+)
+def test_a_cursor_that_was_made_up_is_refused(git_door: Door, operation: str, state: dict[str, Any]) -> None:
+    cursor = make_cursor(git_door.workspace, operation, state)
+    assert error_of(call(git_door, "git_log", {"cursor": cursor})) == "CURSOR_INVALID"
 
 
 def test_a_mistyped_branch_gets_the_nearest_name(git_door: Door) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from codeplane.operations.cursors import make_cursor
 from codeplane.operations.git_status import GIT_STATUS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
 from support.histories import STATES, make_history
 from support.repositories import git, write
@@ -155,7 +155,7 @@ def test_lists_that_change_between_pages_end_the_cursor(git_door: Door) -> None:
     ],
 )
 def test_a_cursor_that_was_made_up_is_refused(git_door: Door, state: dict[str, Any]) -> None:
-    answer = call(git_door, "git_status", {"cursor": make_cursor("git_status", state)})
+    answer = call(git_door, "git_status", {"cursor": make_cursor(git_door.workspace, "git_status", state)})
     assert error_of(answer) in {"CURSOR_INVALID", "PATH_OUTSIDE_REPOSITORY"}
 
 

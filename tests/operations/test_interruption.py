@@ -9,8 +9,8 @@ import pytest
 
 from codeplane.core.ids import RandomIds
 from codeplane.ledger.chain import FINAL_KINDS, LedgerRow, RowFilter
+from codeplane.operations.perform import STEPS
 from codeplane.operations.recovery import recover_interrupted
-from codeplane.operations.run import STEPS
 from support.children import run_children
 from support.doors import open_test_workspace
 from support.toys import TOY_WRITE, TOY_WRITE_WITHOUT_RECOVERY

@@ -13,7 +13,7 @@ import pytest
 from codeplane.core.hashing import sha256_bytes
 from codeplane.ledger.chain import RowFilter
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 from support.doors import call, result_of
 from support.repositories import make_repository
@@ -27,7 +27,7 @@ from pathlib import Path
 from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 root = Path(sys.argv[1])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codeplane.core.hashing import sha256_bytes
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
 from support.repositories import write
 

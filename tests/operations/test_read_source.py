@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from codeplane.core.paths import RepoPath
 from codeplane.index.source_text import Wanted, read_piece
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
 from support.effort import examples
 from support.repositories import write

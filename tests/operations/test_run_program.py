@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from codeplane.edit.records import State
 from codeplane.ledger.chain import RowFilter
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import CallControls, Door
+from codeplane.operations.perform import CallControls, Door
+from codeplane.workspace.taking_back import plan_taking_back
 from support.doors import call, caller, error_of, open_test_workspace, result_of
-from support.repositories import write
+from support.repositories import git, write
 
 FILES: dict[str, str | bytes] = {
     "a.py": "def old_name():\n    return 1\n",
@@ -24,6 +26,8 @@ FILES: dict[str, str | bytes] = {
 @pytest.fixture
 def shop(repo: Path) -> Iterator[Door]:
     write(repo, FILES)
+    for name, value in (("user.name", "Someone"), ("user.email", "someone@example.org")):
+        git(repo, "config", name, value)
     with open_test_workspace(repo) as workspace:
         yield Door(workspace, OPERATIONS)
 
@@ -69,10 +73,169 @@ def test_a_program_that_fails_atomically_leaves_nothing(shop: Door) -> None:
 def test_a_program_that_fails_says_what_it_had_done(shop: Door) -> None:
     answer = call(shop, "run", {"program": "edit('a.py', old='old_name', new='x')\n1 / 0"})
     assert answer.error is not None
-    (mutation,) = answer.error.details["mutations"]
-    assert mutation in answer.text()
-    result_of(call(shop, "undo", {"operation": mutation}))
+    assert len(answer.error.details["mutations"]) == 1
+    assert f"1 change made before that; undo: {answer.error.details['mutation_id']}" in answer.text()
+    result_of(call(shop, "undo", {"operation": answer.error.details["mutation_id"]}))
     assert (shop.workspace.root / "a.py").read_text() == FILES["a.py"]
+
+
+RENAME = (
+    "for path in ['a.py', 'b.py']: edit(path, old='old_name', new='new_name', all=True)\n"
+    "call('write_source', edits=[{'path': 'new/c.py', 'action': 'create', 'content': 'x'}])\n"
+    "edit('a.py', old='return 1', new='return 2')\n"
+)
+TRACKED = ("a.py", "b.py", "notes.md")
+
+
+def state(door: Door) -> dict[str, str | None]:
+    files = {name: door.workspace.root / name for name in (*TRACKED, "new/c.py", "new")}
+    return {name: path.read_text() if path.is_file() else str(path.exists()) for name, path in files.items()}
+
+
+def test_one_undo_takes_back_all_that_a_program_changed(shop: Door) -> None:
+    before = state(shop)
+    answer = call(shop, "run", {"program": RENAME})
+    program = result_of(answer)["mutation_id"]
+    assert answer.text().endswith(f"4 changes; undo: {program}")
+    after = state(shop)
+    undone = result_of(call(shop, "undo", {"operation": program}))
+    assert state(shop) == before
+    assert len(undone["undone"]) == 4
+    assert error_of(call(shop, "undo", {"operation": program})) == "NOTHING_TO_UNDO"
+    # An undo can be undone, and the program then again.
+    redone = result_of(call(shop, "undo", {"operation": undone["mutation_id"]}))
+    assert (state(shop), len(redone["undone"])) == (after, 1)
+    result_of(call(shop, "undo", {"operation": program}))
+    assert state(shop) == before
+
+
+def test_a_preview_of_a_program_s_undo_changes_nothing(shop: Door) -> None:
+    program = run(shop, RENAME)["mutation_id"]
+    after = state(shop)
+    found = result_of(call(shop, "undo", {"operation": program, "dry_run": True}))
+    assert {one["path"] for one in found["files"]} == {"a.py", "b.py", "new/c.py"}
+    assert state(shop) == after
+
+
+def test_a_program_is_taken_back_as_a_whole_or_not_at_all(shop: Door) -> None:
+    program = run(shop, RENAME)["mutation_id"]
+    write(shop.workspace.root, {"b.py": "something else\n"})
+    after = state(shop)
+    answer = call(shop, "undo", {"operation": program})
+    assert error_of(answer) == "UNDO_CONFLICT"
+    assert "b.py" in answer.text()
+    assert state(shop) == after
+
+
+def test_a_program_whose_record_is_partly_gone_is_not_taken_back_by_half(shop: Door) -> None:
+    found = run(shop, RENAME)
+    after = state(shop)
+    shop.workspace.editor.records.drop(found["mutations"][1], State.DONE)
+    answer = call(shop, "undo", {"operation": found["mutation_id"]})
+    assert error_of(answer) == "NOTHING_TO_UNDO"
+    assert found["mutations"][1] in answer.text()
+    assert state(shop) == after
+
+
+def test_what_was_taken_back_before_is_left_out(shop: Door) -> None:
+    before = state(shop)
+    found = run(shop, RENAME)
+    result_of(call(shop, "undo", {"operation": found["mutations"][1]}))
+    assert len(result_of(call(shop, "undo", {"operation": found["mutation_id"]}))["undone"]) == 3
+    assert state(shop) == before
+
+
+def test_a_program_that_undoes_its_own_change_is_taken_back_to_where_it_began(shop: Door) -> None:
+    before = state(shop)
+    program = (
+        "done = edit('a.py', old='old_name', new='x')\n"
+        "call('undo', operation=done['delta']['mutation_id'])\n"
+        "edit('b.py', old='print', new='x')\n"
+    )
+    found = run(shop, program)
+    assert state(shop)["a.py"] == before["a.py"]
+    undone = result_of(call(shop, "undo", {"operation": found["mutation_id"]}))
+    assert undone["undone"] == [found["mutations"][-1]]
+    assert state(shop) == before
+
+
+def test_a_commit_that_a_program_made_is_taken_back_too(shop: Door) -> None:
+    head, before = shop.workspace.head().commit, state(shop)
+    program = "edit('a.py', old='old_name', new='x')\ngit('stage_and_commit', message='m', paths=['a.py'])"
+    found = run(shop, program)
+    assert shop.workspace.head().commit != head
+    assert len(found["mutations"]) == 2
+    result_of(call(shop, "undo", {"operation": found["mutation_id"]}))
+    assert (shop.workspace.head().commit, state(shop)) == (head, before)
+
+
+def test_a_failed_atomic_program_takes_its_commit_back(shop: Door) -> None:
+    head, before = shop.workspace.head().commit, state(shop)
+    program = "edit('a.py', old='old_name', new='x')\ngit('stage_and_commit', message='m', paths=['a.py'])\n1 / 0"
+    answer = call(shop, "run", {"program": program, "atomic": True})
+    assert "Taken back: 2 changes." in answer.text()
+    assert (shop.workspace.head().commit, state(shop)) == (head, before)
+    assert answer.error is not None
+    assert answer.error.details["mutations"] == []
+    assert error_of(call(shop, "undo", {"operation": answer.meta.request_id})) == "NOTHING_TO_UNDO"
+    assert answer.meta.request_id not in [one["operation"] for one in result_of(call(shop, "undo"))["candidates"]]
+
+
+def test_an_atomic_program_that_cannot_be_taken_back_says_so(shop: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed_before(*arguments: Any) -> Any:
+        write(shop.workspace.root, {"a.py": "something else\n"})
+        return plan_taking_back(*arguments)
+
+    monkeypatch.setattr("codeplane.operations.undo.plan_taking_back", changed_before)
+    program = "edit('a.py', old='old_name', new='x')\nedit('b.py', old='print', new='x')\n1 / 0"
+    answer = call(shop, "run", {"program": program, "atomic": True})
+    assert "2 changes could not be taken back: Nothing was undone. a.py" in answer.text()
+    assert state(shop)["b.py"] == "from a import old_name\n\nx(old_name())\n"
+    assert answer.error is not None
+    assert len(answer.error.details["mutations"]) == 2
+
+
+def test_a_program_is_one_of_the_changes_that_can_be_undone(shop: Door) -> None:
+    single = call(
+        shop, "write_source", {"edits": [{"path": "notes.md", "expected_content": "is old", "new_content": "o"}]}
+    )
+    program = run(shop, RENAME)["mutation_id"]
+    candidates = result_of(call(shop, "undo"))["candidates"]
+    assert [(one["operation"], one["name"]) for one in candidates] == [
+        (program, "run"),
+        (single.meta.request_id, "write_source"),
+    ]
+    assert sorted(candidates[0]["files"]) == ["a.py", "b.py", "new/c.py"]
+
+
+def test_a_program_that_changed_nothing_has_nothing_to_undo(shop: Door) -> None:
+    answer = call(shop, "run", {"program": "len(search('old_name'))"})
+    assert result_of(answer)["mutations"] == []
+    assert "undo" not in answer.text()
+    assert error_of(call(shop, "undo", {"operation": answer.meta.request_id})) == "NOTHING_TO_UNDO"
+
+
+def test_a_program_compares_the_tree_once_and_sees_its_own_changes(shop: Door) -> None:
+    write(shop.workspace.root, {"late.py": "old_name = 2\n"})
+    shop.workspace.refresh_index()
+    write(shop.workspace.root, {"later.py": "old_name = 3\n"})
+    before = shop.workspace.index.n_refreshes
+    found = run(shop, "[len(search('old_name', mode=m)) for m in ('lexical', 'references', 'definitions') * 5]")
+    assert shop.workspace.index.n_refreshes - before == 1
+    assert found["returned"] == [6, 2, 3] * 5
+    program = (
+        "found = [len(search('old_name'))]\n"
+        "edit('late.py', old='old_name', new='other')\nfound.append(len(search('old_name')))\n"
+        "git('checkout', paths=['late.py'])\nfound.append(len(search('old_name')))\nfound"
+    )
+    git(shop.workspace.root, "add", "late.py")
+    assert run(shop, program)["returned"] == [6, 5, 6]
+
+
+def test_the_next_program_compares_the_tree_again(shop: Door) -> None:
+    assert run(shop, "len(search('old_name'))")["returned"] == 4
+    write(shop.workspace.root, {"late.py": "old_name = 2\n"})
+    assert run(shop, "len(search('old_name'))")["returned"] == 5
 
 
 def test_a_refused_call_is_an_exception_that_the_program_may_catch(shop: Door) -> None:
@@ -92,6 +255,7 @@ def test_a_held_call_ends_the_program_with_what_was_done(shop: Door) -> None:
     assert answer.error.error == "APPROVAL_PENDING"
     assert answer.error.details["hold_id"]
     assert len(answer.error.details["mutations"]) == 1
+    assert answer.error.details["mutation_id"] == answer.meta.request_id
     assert (shop.workspace.root / "b.py").read_text() == FILES["b.py"]
 
 

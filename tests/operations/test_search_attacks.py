@@ -23,7 +23,7 @@ from codeplane.index.reconcile import IndexState
 from codeplane.index.text_search import TextQuery, find_lines
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.cursors import make_cursor, read_cursor
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, error_of, open_test_workspace, result_of
 from support.repositories import git, make_repository, write
 
@@ -347,10 +347,10 @@ def test_a_forged_cursor_is_refused_or_expired_and_never_breaks(
     door: Door, arguments: dict[str, object], forged: object
 ) -> None:
     arguments = {**arguments, "limit": 3}
-    state = read_cursor("search", _cursor(door, **arguments))
+    state = read_cursor(door.workspace, "search", _cursor(door, **arguments))
     for name in [name for name in state if name != "question"]:
         for changed in ({**state, name: forged}, {key: value for key, value in state.items() if key != name}):
-            answer = call(door, "search", {**arguments, "cursor": make_cursor("search", changed)})
+            answer = call(door, "search", {**arguments, "cursor": make_cursor(door.workspace, "search", changed)})
             assert answer.error is None or answer.error.error in {"CURSOR_INVALID", "CURSOR_EXPIRED"}
 
 
@@ -363,7 +363,7 @@ def test_a_cursor_of_another_operation_is_refused(door: Door) -> None:
     arguments = {"include": ["test_layout"], "limit": 1}
     assert error_of(call(door, "map_repo", {**arguments, "cursor": foreign})) == "CURSOR_INVALID"
     for forged in ({"offset": -1}, {"offset": "x"}, {"epoch": None}, {"offset": None}):
-        changed = make_cursor("map_repo", {**read_cursor("map_repo", cursor), **forged})
+        changed = make_cursor(door.workspace, "map_repo", {**read_cursor(door.workspace, "map_repo", cursor), **forged})
         assert error_of(call(door, "map_repo", {**arguments, "cursor": changed})) == "CURSOR_INVALID"
 
 

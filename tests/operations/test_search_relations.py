@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, error_of, open_test_workspace, result_of
 from support.repositories import write
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, error_of, result_of
 from support.repositories import write
 

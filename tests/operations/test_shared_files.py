@@ -15,7 +15,7 @@ from codeplane.ledger.chain import RowFilter
 from codeplane.operations.answer import Answer
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 from support.doors import call, open_test_workspace
 from support.repositories import make_repository, write

@@ -7,7 +7,7 @@ import pytest
 
 from codeplane.core.hashing import sha256_text
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, error_of, open_test_workspace, result_of
 from support.repositories import write
 
@@ -91,6 +91,17 @@ def test_a_session_is_taken_back_as_a_whole_and_leaves_the_others(door: Door) ->
     assert [one["name"] for one in candidates] == ["write_source"] * 3
     assert undo(door, session=candidates[0]["session"])["files"][0]["action"] == "merged"
     assert text(door) == "ONE = 1\nTWO = 2\nTHREE = 3\nFOUR = 44\n"
+
+
+def test_a_session_that_undid_something_is_taken_back_to_where_it_began(door: Door) -> None:
+    before = text(door)
+    first = change(door, "ONE = 1", "ONE = 11")
+    change(door, "FOUR = 4", "FOUR = 44")
+    redo = undo(door, operation=undo(door, operation=first)["mutation_id"])
+    undo(door, operation=redo["mutation_id"])
+    assert text(door) == "ONE = 1\nTWO = 2\nTHREE = 3\nFOUR = 44\n"
+    undo(door, session=undo(door)["candidates"][0]["session"])
+    assert text(door) == before
 
 
 def test_files_that_were_made_go_and_files_that_were_deleted_come_back(door: Door) -> None:

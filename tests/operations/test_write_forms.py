@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.operations.tool_list import stored_cards, tool_documents
 from support.doors import call, error_of, open_test_workspace, result_of
 from support.repositories import write

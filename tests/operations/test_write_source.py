@@ -10,7 +10,7 @@ import pytest
 from codeplane.core.hashing import sha256_bytes
 from codeplane.edit.disk import Disk
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, error_of, open_test_workspace, result_of
 from support.repositories import write
 

@@ -15,7 +15,7 @@ from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.operation import AnyOperation
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.operations.schema import output_schema
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 

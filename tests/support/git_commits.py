@@ -20,7 +20,7 @@ from codeplane.operations.git_rebase import GIT_REBASE
 from codeplane.operations.git_reset import GIT_RESET
 from codeplane.operations.git_stage import GIT_STAGE
 from codeplane.operations.git_stage_and_commit import GIT_STAGE_AND_COMMIT
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import Workspace
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
 from support.repositories import git, write

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codeplane.core.ids import RandomIds
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
 from support.git_states import whole_state
 from support.repositories import git

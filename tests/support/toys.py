@@ -17,8 +17,8 @@ from codeplane.ledger.fingerprints import Failure, FileChange
 from codeplane.ledger.policy import Allow, CallFacts, Deny, Hold, Verdict
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, Recovered, no_effects
+from codeplane.operations.perform import Door, perform
 from codeplane.operations.recovery import recover_interrupted
-from codeplane.operations.run import Door, run
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 from support.doors import caller
 
@@ -255,11 +255,11 @@ def main(arguments: Sequence[str]) -> None:
             door = Door(workspace, operations)
             for number in range(int(arguments[2])):
                 request = ToyRequest(path=f"{os.getpid()}-{number}.txt", content="x")
-                sys.stdout.write(f"{run(door, TOY_WRITE, request, caller()).outcome.value}\n")
+                sys.stdout.write(f"{perform(door, TOY_WRITE, request, caller()).outcome.value}\n")
         return
     with open_workspace(WorkspaceRequest(Path(arguments[2]))) as workspace:
         door = Door(workspace, operations, _die_after(arguments[3]))
-        run(door, operations[arguments[1]], ToyRequest(path="a.txt", content="new"), caller())
+        perform(door, operations[arguments[1]], ToyRequest(path="a.txt", content="new"), caller())
     raise CodePlaneError("INTERNAL_ERROR", "The process should have died.")
 
 

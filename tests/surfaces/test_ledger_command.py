@@ -13,7 +13,7 @@ import pytest
 
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.workspace.places import UserPlaces
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 from support.doors import caller

@@ -11,7 +11,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.processes import ProcessRequest, run_process
 from codeplane.operations.catalog import OPERATIONS, Catalog
 from codeplane.operations.operation import AnyOperation
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.surfaces.server.facts import try_server_lock
 from codeplane.surfaces.server.host import HostRequest, ServerHost, build_host, close_host
 from support.doors import open_test_workspace

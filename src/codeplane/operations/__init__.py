@@ -1,4 +1,4 @@
 """Everything that can be done: one file per operation, the catalog, and the one door that runs them.
 
-Invariant: `run.py` is the only module that calls an operation's handler.
+Invariant: `perform.py` is the only module that calls an operation's handler.
 """

@@ -43,7 +43,7 @@ _NAMES = (
 )
 
 
-# `run` is also what the door does; its module has a longer name.
+# The module of `run` says what it runs.
 _MODULES = {"run": "run_program"}
 
 

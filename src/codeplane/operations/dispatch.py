@@ -1,4 +1,4 @@
-"""From a name and raw arguments to the door: find the operation, understand the arguments, run, answer."""
+"""From a name and raw arguments to the door: find the operation, understand the arguments, perform, answer."""
 
 import difflib
 import json
@@ -14,7 +14,7 @@ from codeplane.ledger.callers import Caller
 from codeplane.operations.answer import Answer
 from codeplane.operations.models import Request, Understanding
 from codeplane.operations.operation import AnyOperation, Example
-from codeplane.operations.run import CallControls, Door, reject, run
+from codeplane.operations.perform import CallControls, Door, perform, reject
 
 CALL = "call"
 _MAX_DEPTH = 32
@@ -24,7 +24,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def dispatch(
     door: Door, name: str, arguments: Mapping[str, Any], caller: Caller, controls: CallControls | None = None
 ) -> Answer:
-    """Run any operation by name, as every surface does.
+    """Perform any operation by name, as every surface does.
 
     `call` is unwrapped here, so that the operation it names passes the door like any other.
     """
@@ -45,7 +45,7 @@ def dispatch(
         understood = (*understanding.notes, *understanding.obvious)
         return reject(door.workspace, name, caller, error.report(), understood)
     controls = replace(controls, understood=tuple(understanding.notes), obvious=tuple(understanding.obvious))
-    return run(door, operation, request, caller, controls)
+    return perform(door, operation, request, caller, controls)
 
 
 def find_operation(door: Door, name: str) -> AnyOperation:

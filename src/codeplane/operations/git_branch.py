@@ -228,12 +228,12 @@ def _listed(workspace: Workspace, request: GitBranchRequest) -> GitBranchResult:
     branches = list_branches(workspace.root, kinds[request.which], contains)
     first = 0
     if request.cursor is not None:
-        after = read_cursor(NAME, request.cursor).get("after")
+        after = read_cursor(workspace, NAME, request.cursor).get("after")
         # Branches may come and go between two pages; the order of names stays.
         first = next((n for n, one in enumerate(branches) if [one.kind, one.name] > (after or [])), len(branches))
     shown = branches[first : first + request.limit]
     rest = len(branches) - first - len(shown)
-    cursor = make_cursor(NAME, {"after": [shown[-1].kind, shown[-1].name]}) if rest > 0 else None
+    cursor = make_cursor(workspace, NAME, {"after": [shown[-1].kind, shown[-1].name]}) if rest > 0 else None
     return GitBranchResult(
         action="list",
         branches=[_info(one) for one in shown],

@@ -92,7 +92,7 @@ def _effects(_workspace: Workspace, request: GitDiffRequest) -> Effects:
 
 
 def _handle(context: CallContext, request: GitDiffRequest) -> GitDiffResult:
-    question = _first(context, request) if request.cursor is None else _continued(request.cursor)
+    question = _first(context, request) if request.cursor is None else _continued(context, request.cursor)
     root = context.workspace.root
     difference = read_difference(root, question.comparison)
     if question.digest is not None and difference.digest != question.digest:
@@ -109,7 +109,7 @@ def _handle(context: CallContext, request: GitDiffRequest) -> GitDiffResult:
         untracked_count=len(untracked),
         staged_not_shown=len(status.staged) if status is not None and question.comparison.base is None else 0,
         pagination=Pagination(
-            next_cursor=_cursor(question, difference.digest, rest) if rest is not None else None,
+            next_cursor=_cursor(context, question, difference.digest, rest) if rest is not None else None,
             total_estimate=len(difference.files),
         ),
     )
@@ -158,7 +158,7 @@ def _status(context: CallContext, question: _Question) -> Status | None:
     return read_status(context.workspace.repository, comparison.paths)
 
 
-def _cursor(question: _Question, digest: str, rest: Place) -> str:
+def _cursor(context: CallContext, question: _Question, digest: str, rest: Place) -> str:
     comparison = question.comparison
     state = {
         "base": comparison.base,
@@ -170,11 +170,11 @@ def _cursor(question: _Question, digest: str, rest: Place) -> str:
         "digest": digest,
         "place": rest.as_list(),
     }
-    return make_cursor(NAME, state)
+    return make_cursor(context.workspace, NAME, state)
 
 
-def _continued(cursor: str) -> _Question:
-    state: dict[str, Any] = read_cursor(NAME, cursor)
+def _continued(context: CallContext, cursor: str) -> _Question:
+    state: dict[str, Any] = read_cursor(context.workspace, NAME, cursor)
     try:
         comparison = Comparison(
             base=_oid(state["base"]),

@@ -88,7 +88,7 @@ def _effects(_workspace: Workspace, request: GitHistoryRequest) -> Effects:
 
 def _handle(context: CallContext, request: GitHistoryRequest) -> GitHistoryResult:
     repository = context.workspace.repository
-    state = _first(context, request) if request.cursor is None else _continued(request)
+    state = _first(context, request) if request.cursor is None else _continued(context, request)
     path = RepoPath.parse(state["path"]) if state["path"] is not None else None
     limit, skip, revision = state["limit"] + 1, state["skip"], state["revision"]
     lines: tuple[int, int] | None = tuple(state["lines"]) if state["lines"] else None
@@ -112,7 +112,7 @@ def _handle(context: CallContext, request: GitHistoryRequest) -> GitHistoryResul
         line_range=lines,
         commits=entries[: limit - 1],
         why_empty=None if entries else "There is nothing after the last page.",
-        pagination=Pagination(next_cursor=make_cursor(NAME, rest) if has_more else None),
+        pagination=Pagination(next_cursor=make_cursor(context.workspace, NAME, rest) if has_more else None),
     )
 
 
@@ -136,8 +136,8 @@ def _first(context: CallContext, request: GitHistoryRequest) -> dict[str, Any]:
     }
 
 
-def _continued(request: GitHistoryRequest) -> dict[str, Any]:
-    state: dict[str, Any] = read_cursor(NAME, request.cursor or "")
+def _continued(context: CallContext, request: GitHistoryRequest) -> dict[str, Any]:
+    state: dict[str, Any] = read_cursor(context.workspace, NAME, request.cursor or "")
     try:
         revision, lines = state["revision"], state["lines"]
         is_sound = (

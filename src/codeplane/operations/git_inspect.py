@@ -100,7 +100,7 @@ def _effects(_workspace: Workspace, request: GitInspectRequest) -> Effects:
 
 
 def _handle(context: CallContext, request: GitInspectRequest) -> GitInspectResult:
-    state = _state(request)
+    state = _state(context, request)
     handlers: dict[str, Callable[[CallContext, GitInspectRequest, dict[str, Any]], GitInspectResult]] = {
         "show": _show,
         "blame": _blame,
@@ -110,13 +110,13 @@ def _handle(context: CallContext, request: GitInspectRequest) -> GitInspectResul
     return handlers[state["action"]](context, request, state)
 
 
-def _state(request: GitInspectRequest) -> dict[str, Any]:
+def _state(context: CallContext, request: GitInspectRequest) -> dict[str, Any]:
     """Return what is asked: by the request or, on a later page, by the cursor."""
     if request.cursor is None:
         path = RepoPath.parse(request.path).text if request.path is not None else None
         lines = list(request.line_range) if request.line_range is not None else None
         return {"action": request.action, "ref": request.ref, "path": path, "lines": lines, "diff": request.diff}
-    state = read_cursor(NAME, request.cursor)
+    state = read_cursor(context.workspace, NAME, request.cursor)
     is_sound = state.get("action") in _LIMITS and isinstance(state.get("diff"), bool)
     for name in ("ref", "path"):
         is_sound = is_sound and (state.get(name) is None or isinstance(state[name], str))
@@ -138,12 +138,12 @@ def _number(state: dict[str, Any], name: str, default: int = 0) -> int:
     return value
 
 
-def _next(state: dict[str, Any], request: GitInspectRequest, **more: Any) -> Pagination:
+def _next(context: CallContext, state: dict[str, Any], request: GitInspectRequest, **more: Any) -> Pagination:
     """Return the way to the next page."""
     kept = {**state, **more}
     if request.limit is not None:
         kept["limit"] = request.limit
-    return Pagination(next_cursor=make_cursor(NAME, kept), total_estimate=None)
+    return Pagination(next_cursor=make_cursor(context.workspace, NAME, kept), total_estimate=None)
 
 
 _LAST: Final = Pagination(next_cursor=None, total_estimate=None)
@@ -198,11 +198,11 @@ def _files_of(
         lines = request.limit or state.get("limit")
         size = PageSize(LARGE_ROOM, _number({"limit": lines}, "limit")) if lines else PageSize()
         files, rest = page_of(context.workspace.root, context.workspace.ignore_rules(), difference, place, size)
-        return files, _next(state, request, place=rest.as_list()) if rest is not None else _LAST
+        return files, _next(context, state, request, place=rest.as_list()) if rest is not None else _LAST
     first, limit = _number(state, "first"), _limit(request, state)
     files = [file_of(file) for file in difference.files[first : first + limit]]
     has_more = first + limit < len(difference.files)
-    return files, _next(state, request, first=first + limit) if has_more else _LAST
+    return files, _next(context, state, request, first=first + limit) if has_more else _LAST
 
 
 def _compared(commit: Commit) -> str:
@@ -252,7 +252,7 @@ def _show_path(
         oid=found.oid,
         type="blob",
         file=file,
-        pagination=_next(state, request, **rest) if rest is not None else _LAST,
+        pagination=_next(context, state, request, **rest) if rest is not None else _LAST,
     )
 
 
@@ -344,7 +344,7 @@ def _show_tree(
         oid=found.oid,
         type="tree",
         entries=listed,
-        pagination=_next(state, request, first=first + limit) if has_more else _LAST,
+        pagination=_next(context, state, request, first=first + limit) if has_more else _LAST,
     )
 
 
@@ -382,7 +382,9 @@ def _blame(context: CallContext, request: GitInspectRequest, state: dict[str, An
         oid=revision,
         path=path.text,
         blame=hunks,
-        pagination=_next({**state, "ref": revision}, request, line=first + n_lines, **stamp) if has_more else _LAST,
+        pagination=_next(context, {**state, "ref": revision}, request, line=first + n_lines, **stamp)
+        if has_more
+        else _LAST,
     )
 
 
@@ -462,7 +464,7 @@ def _tags(context: CallContext, request: GitInspectRequest, state: dict[str, Any
     pagination = _LAST
     if len(tags) > limit:
         last = tags[limit - 1]
-        pagination = _next(state, request, after=[last.created_at, last.name])
+        pagination = _next(context, state, request, after=[last.created_at, last.name])
     pagination = Pagination(next_cursor=pagination.next_cursor, total_estimate=n_all)
     return GitInspectResult(action="tags", tags=entries, pagination=pagination)
 

@@ -73,7 +73,7 @@ def _effects(_workspace: Workspace, request: GitLogRequest) -> Effects:
 def _handle(context: CallContext, request: GitLogRequest) -> GitLogResult:
     repository = context.workspace.repository
     try:
-        query = _first(context, request) if request.cursor is None else _continued(request)
+        query = _first(context, request) if request.cursor is None else _continued(context, request)
     except CodePlaneError as error:
         if error.code != "GIT_NO_COMMITS":
             raise
@@ -86,7 +86,7 @@ def _handle(context: CallContext, request: GitLogRequest) -> GitLogResult:
     return GitLogResult(
         commits=[entry_of(commit, names.get(commit.oid, ())) for commit in shown],
         why_empty=None if shown else _why_empty(request),
-        pagination=Pagination(next_cursor=_cursor(query) if has_more else None),
+        pagination=Pagination(next_cursor=_cursor(context, query) if has_more else None),
     )
 
 
@@ -108,7 +108,7 @@ def _first(context: CallContext, request: GitLogRequest) -> LogQuery:
     )
 
 
-def _cursor(query: LogQuery) -> str:
+def _cursor(context: CallContext, query: LogQuery) -> str:
     state = {
         "revisions": list(query.revisions),
         "skip": query.skip + query.limit - 1,
@@ -119,11 +119,11 @@ def _cursor(query: LogQuery) -> str:
         "grep": query.grep,
         "paths": [path.text for path in query.paths],
     }
-    return make_cursor(NAME, {key: value for key, value in state.items() if value is not None})
+    return make_cursor(context.workspace, NAME, {key: value for key, value in state.items() if value is not None})
 
 
-def _continued(request: GitLogRequest) -> LogQuery:
-    state: dict[str, Any] = read_cursor(NAME, request.cursor or "")
+def _continued(context: CallContext, request: GitLogRequest) -> LogQuery:
+    state: dict[str, Any] = read_cursor(context.workspace, NAME, request.cursor or "")
     try:
         limit = request.limit if "limit" in request.model_fields_set else min(200, max(1, int(state["limit"])))
         texts = {name: _text(state.get(name)) for name in ("since", "until", "author", "grep")}

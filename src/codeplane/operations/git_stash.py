@@ -205,13 +205,13 @@ def _listed(workspace: Workspace, request: GitStashRequest) -> GitStashResult:
     stashes = list_stashes(workspace.root)
     first = 0
     if request.cursor is not None:
-        last = read_cursor(NAME, request.cursor).get("oid")
+        last = read_cursor(workspace, NAME, request.cursor).get("oid")
         first = next((number + 1 for number, one in enumerate(stashes) if one.oid == last), -1)
         if first < 0:
             raise CodePlaneError("CURSOR_EXPIRED", "The stash at which the last page ended is gone.")
     shown = stashes[first : first + request.limit]
     has_more = first + len(shown) < len(stashes)
-    cursor = make_cursor(NAME, {"oid": shown[-1].oid}) if has_more else None
+    cursor = make_cursor(workspace, NAME, {"oid": shown[-1].oid}) if has_more else None
     return GitStashResult(
         action="list",
         stashes=[_info(one) for one in shown],

@@ -133,7 +133,7 @@ def _handle(context: CallContext, request: GitStatusRequest) -> GitStatusResult:
     if request.cursor is None:
         question = _Question(tuple(RepoPath.parse(path) for path in request.paths))
     else:
-        question = _continued(request.cursor)
+        question = _continued(context, request.cursor)
     status = read_status(context.workspace.repository, question.paths)
     if question.paths and status.is_clean:
         check_known(context.workspace, question.paths)
@@ -142,7 +142,7 @@ def _handle(context: CallContext, request: GitStatusRequest) -> GitStatusResult:
         raise CodePlaneError("CURSOR_EXPIRED", "The lists have changed since the first page.")
     page = _page(entries[question.first :], request.limit)
     end = question.first + len(page)
-    cursor = _cursor(question, entries, end) if end < len(entries) else None
+    cursor = _cursor(context, question, entries, end) if end < len(entries) else None
     return _result(status, page, Pagination(next_cursor=cursor, total_estimate=len(entries)))
 
 
@@ -229,13 +229,15 @@ def _digest(entries: list[tuple[str, _Item]]) -> str:
     return sha256_text(repr(entries))[:16]
 
 
-def _cursor(question: _Question, entries: list[tuple[str, _Item]], end: int) -> str:
+def _cursor(context: CallContext, question: _Question, entries: list[tuple[str, _Item]], end: int) -> str:
     digest = question.digest or _digest(entries)
-    return make_cursor(NAME, {"paths": [path.text for path in question.paths], "first": end, "digest": digest})
+    return make_cursor(
+        context.workspace, NAME, {"paths": [path.text for path in question.paths], "first": end, "digest": digest}
+    )
 
 
-def _continued(cursor: str) -> _Question:
-    state = read_cursor(NAME, cursor)
+def _continued(context: CallContext, cursor: str) -> _Question:
+    state = read_cursor(context.workspace, NAME, cursor)
     try:
         paths = tuple(RepoPath.parse(path) for path in state["paths"])
         return _Question(paths, max(0, int(state["first"])), str(state["digest"]))

@@ -89,10 +89,10 @@ def _handle(context: CallContext, request: ListFilesRequest) -> ListFilesResult:
     left_out: list[LeftOut] = []
     wanted = _selected(found, request, left_out, context)
     if request.cursor is not None:
-        after = _place_of(request.cursor)
+        after = _place_of(context, request.cursor)
         wanted = itertools.dropwhile(lambda entry: entry.path.parts <= after, wanted)
     entries, has_more = _page(wanted, request)
-    next_cursor = make_cursor(NAME, {"after": list(entries[-1].path.parts)}) if has_more else None
+    next_cursor = make_cursor(context.workspace, NAME, {"after": list(entries[-1].path.parts)}) if has_more else None
     return ListFilesResult(
         path=start.text,
         entries=[_entry(entry) for entry in entries],
@@ -144,8 +144,8 @@ def _selected(
             yield item
 
 
-def _place_of(cursor: str) -> tuple[str, ...]:
-    after = read_cursor(NAME, cursor).get("after")
+def _place_of(context: CallContext, cursor: str) -> tuple[str, ...]:
+    after = read_cursor(context.workspace, NAME, cursor).get("after")
     if not isinstance(after, list) or not all(isinstance(part, str) for part in after):
         raise CodePlaneError("CURSOR_INVALID")
     return tuple(after)

@@ -160,7 +160,7 @@ class MapRepoResult(Result):
 def _handle(context: CallContext, request: MapRepoRequest) -> MapRepoResult:
     index = context.workspace.index
     state = index.state()
-    offset, epoch = _place(request)
+    offset, epoch = _place(context, request)
     if epoch is not None and epoch != state.epoch:
         raise CodePlaneError("CURSOR_EXPIRED", "The files changed since the first page.")
     below = "" if request.path == "." else request.path.rstrip("/")
@@ -172,13 +172,16 @@ def _handle(context: CallContext, request: MapRepoRequest) -> MapRepoResult:
         view = _View(context, request, reader, state, files, below, offset)
         sections = tuple(dict.fromkeys(request.include)) or _DEFAULT_SECTIONS
         found = {section: _SECTIONS[section](view) for section in sections}
-    cursor = make_cursor(NAME, {**_question(request), "offset": offset + request.limit, "epoch": state.epoch})
+    cursor = None
+    if request.include and view.cut:
+        place = {**_question(request), "offset": offset + request.limit, "epoch": state.epoch}
+        cursor = make_cursor(context.workspace, NAME, place)
     return MapRepoResult(
         **found,
         not_indexed=_problems(files),
         left_out=count_left_out(item for item in state.left_out if is_below(item.path, below)),
         cut=view.cut,
-        pagination=Pagination(next_cursor=cursor if request.include and view.cut else None, total_estimate=None),
+        pagination=Pagination(next_cursor=cursor, total_estimate=None),
         epoch=state.epoch,
     )
 
@@ -210,10 +213,10 @@ def _question(request: MapRepoRequest) -> dict[str, Any]:
     return {"include": sorted(set(request.include)), "path": request.path.rstrip("/"), "depth": request.depth}
 
 
-def _place(request: MapRepoRequest) -> tuple[int, int | None]:
+def _place(context: CallContext, request: MapRepoRequest) -> tuple[int, int | None]:
     if request.cursor is None:
         return 0, None
-    state = read_cursor(NAME, request.cursor)
+    state = read_cursor(context.workspace, NAME, request.cursor)
     if any(state.get(key) != value for key, value in _question(request).items()):
         raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to other sections, another path or another depth.")
     offset, epoch = state.get("offset"), state.get("epoch")

@@ -174,8 +174,8 @@ class _Rest:
     symbol: str | None = None
 
 
-def _effects(_workspace: Workspace, request: ReadSourceRequest) -> Effects:
-    return Effects(reads=tuple(RepoPath.parse(item.path) for item in _rests(request) if _is_path(item.path)))
+def _effects(workspace: Workspace, request: ReadSourceRequest) -> Effects:
+    return Effects(reads=tuple(RepoPath.parse(item.path) for item in _rests(workspace, request) if _is_path(item.path)))
 
 
 def _is_path(text: str) -> bool:
@@ -186,18 +186,18 @@ def _is_path(text: str) -> bool:
     return True
 
 
-def _rests(request: ReadSourceRequest) -> tuple[_Rest, ...]:
+def _rests(workspace: Workspace, request: ReadSourceRequest) -> tuple[_Rest, ...]:
     if request.cursor is None:
         return tuple(_Rest(t.path, *t.lines, symbol=t.symbol) for t in request.targets)
     try:
-        return tuple(_Rest(*item) for item in read_cursor(NAME, request.cursor)["rest"])
+        return tuple(_Rest(*item) for item in read_cursor(workspace, NAME, request.cursor)["rest"])
     except (TypeError, KeyError) as error:
         raise CodePlaneError("CURSOR_INVALID") from error
 
 
 def _handle(context: CallContext, request: ReadSourceRequest) -> ReadSourceResult:
     settings = context.workspace.settings.reads
-    rests = list(_rests(request))
+    rests = list(_rests(context.workspace, request))
     if request.cursor is not None and request.targets:
         context.warnings.append("the cursor says what to read; `targets` was not looked at")
     has_range = any(rest.last is not None or rest.symbol is not None for rest in rests)
@@ -223,7 +223,7 @@ def _result(context: CallContext, reader: "_Reader", rests: Sequence[_Rest]) -> 
         for path, error in zip(reader.failed_paths, reader.errors, strict=True)
     ]
     rows = [[r.path, r.first, r.last, r.offset, r.inside_line, r.sha256] for r in rests]
-    cursor = make_cursor(NAME, {"rest": rows}) if rows else None
+    cursor = make_cursor(context.workspace, NAME, {"rest": rows}) if rows else None
     return ReadSourceResult(files=reader.files, problems=problems, cursor=cursor, has_more=bool(rests))
 
 

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from codeplane.core.errors import CodePlaneError
+from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.printable import counted
 from codeplane.core.sandbox import ProgramError, ProgramOutcome, StopProgramError
 from codeplane.ledger.effects import EffectClass
@@ -15,7 +16,7 @@ from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.dispatch import CALL, dispatch
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, no_effects
-from codeplane.operations.run import CallControls, Door
+from codeplane.operations.perform import CallControls, Door
 
 NAME = "run"
 _MAX_SHOWN = 8_000
@@ -41,7 +42,8 @@ class RunResult(Result):
     printed: str
     returned: Any = None
     calls: int
-    mutations: list[str] = Field(default_factory=list, description="Calls that changed something, for undo.")
+    mutation_id: str | None = Field(None, description="Undo takes back everything the program changed by this.")
+    mutations: list[str] = Field(default_factory=list, description="Calls that changed something.")
 
 
 @dataclass(slots=True)
@@ -52,6 +54,7 @@ class _Calls:
     n_calls: int = 0
     mutations: list[str] = field(default_factory=list)
     held: Answer | None = None
+    is_fresh: bool = False
 
     def result(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Make one call and return its result; a refusal is an exception inside the program."""
@@ -60,28 +63,45 @@ class _Calls:
             raise ValueError(f"`{name}` cannot be called from a program")
         self.n_calls += 1
         answer = self._dispatch(name, arguments)
+        if self._has_changed(answer):
+            self.mutations.append(answer.meta.request_id)
         if answer.outcome is Outcome.HELD:
             self.held = answer
             raise StopProgramError
         if answer.error is not None:
             raise RuntimeError(answer.error.as_text())
-        if answer.meta.signals is not None and answer.meta.signals.mutation_fingerprint is not None:
-            self.mutations.append(answer.meta.request_id)
         payload: dict[str, Any] = answer.envelope()["result"]
         return payload
 
     def _dispatch(self, name: str, arguments: dict[str, Any]) -> Answer:
         context = self.context
-        controls = CallControls(is_cancelled=context.is_cancelled, part_of=context.call_id)
+        operation = context.operations.get(name)
+        if operation is not None and operation.reads_index and not self.is_fresh:
+            self._refresh_index()
+        controls = CallControls(is_cancelled=context.is_cancelled, part_of=context.call_id, is_fresh=self.is_fresh)
         return dispatch(Door(context.workspace, context.operations), name, arguments, context.caller, controls)
 
-    def take_back(self) -> bool:
-        """Undo every change of the program, the newest first; false when one of them could not be undone."""
-        while self.mutations:
-            if self._dispatch("undo", {"operation": self.mutations[-1]}).error is not None:
-                return False
-            self.mutations.pop()
-        return True
+    def _refresh_index(self) -> None:
+        """Bring the index up to date once: the program is one question, and its own changes update the index."""
+        with suppress(CodePlaneError):
+            # What is wrong with the index is told by the call that reads it.
+            self.context.workspace.refresh_index()
+            self.is_fresh = True
+
+    def _has_changed(self, answer: Answer) -> bool:
+        """Tell whether undo has something to take back of a call, also of one that failed."""
+        operation = self.context.operations.get(answer.operation)
+        if operation is None or not operation.effect.mutates:
+            return False
+        kept = self.context.workspace.editor.records.find(answer.meta.request_id)
+        return kept is not None and bool(kept[0].changes or kept[0].git is not None)
+
+    def take_back(self) -> ErrorReport | None:
+        """Undo all changes of the program together; return why nothing was undone, if so."""
+        problem = self._dispatch("undo", {"operation": self.context.call_id}).error
+        if problem is None:
+            self.mutations.clear()
+        return problem
 
 
 def _functions(calls: _Calls) -> dict[str, Callable[..., Any]]:
@@ -141,6 +161,7 @@ def _handle(context: CallContext, request: RunRequest) -> RunResult:
         printed=outcome.printed,
         returned=_plain(outcome.returned),
         calls=calls.n_calls,
+        mutation_id=context.call_id if calls.mutations else None,
         mutations=list(calls.mutations),
     )
 
@@ -167,16 +188,17 @@ def _ended(calls: _Calls, request: RunRequest, error: CodePlaneError) -> CodePla
     """Return the failure of a program together with what it had done, or with the news that it was taken back."""
     if not calls.mutations:
         return error
-    if request.atomic:
-        n_changes = len(calls.mutations)
-        done = (
-            f"Taken back: {counted(n_changes, 'change')}."
-            if calls.take_back()
-            else f"Not taken back: {', '.join(calls.mutations)}."
-        )
+    n_changes = counted(len(calls.mutations), "change")
+    program = calls.context.call_id
+    problem = calls.take_back() if request.atomic else None
+    if problem is not None:
+        done = f"{n_changes} could not be taken back: {problem.message} Try undo {program} later."
+    elif request.atomic:
+        done = f"Taken back: {n_changes}."
     else:
-        done = f"Done before that: {', '.join(calls.mutations)}; undo takes each back."
-    details = {**error.details, "mutations": list(calls.mutations)}
+        done = f"{n_changes} made before that; undo: {program}"
+    left = {"mutation_id": program} if calls.mutations else {}
+    details = {**error.details, **left, "mutations": list(calls.mutations)}
     return CodePlaneError(error.code, f"{error.message} {done}", hint=error.hint, details=details)
 
 
@@ -197,7 +219,7 @@ def _render(result: RunResult) -> str:
     if len(text) > _MAX_SHOWN:
         text = f"{text[:_MAX_SHOWN]}\n… {len(text) - _MAX_SHOWN} more characters; print less"
     if result.mutations:
-        text += f"\nundo: {', '.join(result.mutations[:20])}"
+        text += f"\n{counted(len(result.mutations), 'change')}; undo: {result.mutation_id}"
     return text.strip() or f"The program ended after {counted(result.calls, 'call')} and printed nothing."
 
 

@@ -127,13 +127,13 @@ def _lexical(context: CallContext, request: SearchRequest, ignored: frozenset[st
         context.warnings.append("`kinds` says nothing about lines of text; it was not used")
     query = _query(request, ignored)
     index = context.workspace.index
-    epoch, after = _place(request)
+    epoch, after = _place(context, request)
     state = index.state(epoch)
-    if request.cursor is not None and read_cursor(NAME, request.cursor).get("any_case") is True:
+    if request.cursor is not None and read_cursor(context.workspace, NAME, request.cursor).get("any_case") is True:
         query = replace(query, ignore_case=True)
     if epoch is not None and state.epoch != index.state().epoch:
         context.warnings.append(f"this page is of epoch {epoch}; the files have changed since")
-    ranked_from = _ranked_from(request)
+    ranked_from = _ranked_from(context, request)
     hits = _found_lines(context, state, query, request, after if ranked_from is None else None)
     if not hits and after is None and not request.regex and not query.ignore_case:
         other_case = replace(query, ignore_case=True)
@@ -144,7 +144,7 @@ def _lexical(context: CallContext, request: SearchRequest, ignored: frozenset[st
     elif _can_be_ranked(query, hits) and (ranked_from is not None or after is None):
         found = _best_first(context, state, query, request, hits)
     else:
-        found = _result(state, query, request, hits)
+        found = _result(context, state, query, request, hits)
     if request.enrichment != "none":
         with index.facts() as reader:
             # The lines may be of an older page's state, and a newer one may have been published meanwhile.
@@ -169,29 +169,29 @@ def _best_first(
         return not hit.is_word, (hit.path, hit.line) not in defined, hit.path not in definers
 
     ordered = sorted(hits, key=rank)
-    start = _ranked_from(request) or 0
-    if start and read_cursor(NAME, request.cursor or "").get("before") != _stamp(ordered[:start]):
+    start = _ranked_from(context, request) or 0
+    if start and read_cursor(context.workspace, NAME, request.cursor or "").get("before") != _stamp(ordered[:start]):
         raise CodePlaneError("CURSOR_EXPIRED", "What the earlier pages showed has changed.")
-    result = _result(state, query, request, ordered[start:])
     end = start + request.limit
+    result = _result(context, state, query, request, ordered[start:end])
     if len(ordered) <= end:
         return result.model_copy(update={"pagination": Pagination(total_estimate=len(ordered))})
     place = {"epoch": state.epoch, "ranked": end, "before": _stamp(ordered[:end]), "question": question_of(request)}
     if query.ignore_case and not request.ignore_case:
         place["any_case"] = True
-    pages = Pagination(next_cursor=make_cursor(NAME, place), total_estimate=len(ordered))
-    return result.model_copy(update={"pagination": pages})
+    pages = Pagination(next_cursor=make_cursor(context.workspace, NAME, place), total_estimate=len(ordered))
+    return result.model_copy(update={"pagination": pages, "files": _per_file(ordered)})
 
 
 def _stamp(hits: list[LineHit]) -> str:
     return digest([[hit.path, hit.line] for hit in hits])[:8]
 
 
-def _ranked_from(request: SearchRequest) -> int | None:
+def _ranked_from(context: CallContext, request: SearchRequest) -> int | None:
     """Return where a later page of a ranked answer begins; None for the first page and for others."""
     if request.cursor is None:
         return None
-    start = read_cursor(NAME, request.cursor).get("ranked")
+    start = read_cursor(context.workspace, NAME, request.cursor).get("ranked")
     return start if isinstance(start, int) and start > 0 else None
 
 
@@ -205,7 +205,7 @@ def _found_lines(
 
 def _ranked(context: CallContext, state: IndexState, query: TextQuery, request: SearchRequest) -> SearchResult:
     """Answer a text that stands nowhere as written with the files that hold all its words."""
-    result = _result(state, query, request, [])
+    result = _result(context, state, query, request, [])
     in_scope = {file.path: file for file in ordered_files(state, query)}
     words = TextQuery(_any_word(request.query), is_regex=True, ignore_case=True)
     found: list[SearchHit] = []
@@ -287,21 +287,23 @@ def _listed(names: set[str]) -> str:
     return ", ".join(sorted(names)) or "none"
 
 
-def _place(request: SearchRequest) -> tuple[int | None, Place | None]:
+def _place(context: CallContext, request: SearchRequest) -> tuple[int | None, Place | None]:
     if request.cursor is None:
         return None, None
-    state: dict[str, Any] = read_cursor(NAME, request.cursor)
+    state: dict[str, Any] = read_cursor(context.workspace, NAME, request.cursor)
     if state.get("question") != question_of(request):
         raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to another query.")
     epoch, path, line = (state.get(name) for name in ("epoch", "path", "line"))
-    if isinstance(epoch, int) and _ranked_from(request) is not None:
+    if isinstance(epoch, int) and _ranked_from(context, request) is not None:
         return epoch, None
     if not isinstance(epoch, int) or not isinstance(path, str) or not isinstance(line, int):
         raise CodePlaneError("CURSOR_INVALID", "The cursor was not made by search.")
     return epoch, Place(path, line)
 
 
-def _result(state: IndexState, query: TextQuery, request: SearchRequest, hits: list[LineHit]) -> SearchResult:
+def _result(
+    context: CallContext, state: IndexState, query: TextQuery, request: SearchRequest, hits: list[LineHit]
+) -> SearchResult:
     page = hits[: request.limit]
     cursor = None
     is_other_case = query.ignore_case and not request.ignore_case
@@ -310,7 +312,7 @@ def _result(state: IndexState, query: TextQuery, request: SearchRequest, hits: l
         place = {"epoch": state.epoch, "path": last.path, "line": last.line, "question": question_of(request)}
         if is_other_case:
             place["any_case"] = True
-        cursor = make_cursor(NAME, place)
+        cursor = make_cursor(context.workspace, NAME, place)
     searched = ordered_files(state, query)
     problems: dict[str, int] = {}
     for file in searched:

@@ -148,15 +148,15 @@ def _file_of(reader: FactReader, request: SearchRequest) -> FactFile | None:
 
 def _page(question: _Question, found: _Found) -> SearchResult:
     request, reader = question.request, question.reader
-    state = _cursor_state(request)
+    context = question.context
+    state = _cursor_state(context, request)
     offset = _number(state, "offset") if state is not None else 0
     places = [[hit.path, hit.line, hit.column] for hit in found.hits]
     _check_unchanged(state, [len(places), *places[:offset]])
     end = min(offset + request.limit, len(places))
-    cursor = _cursor(request, [len(places), *places[:end]], {"offset": end}) if len(places) > end else None
-    index_state = question.context.workspace.index.state()
+    cursor = _cursor(context, request, [len(places), *places[:end]], {"offset": end}) if len(places) > end else None
     hits = found.hits[offset:end]
-    return _answer(index_state, reader, hits, cursor, "\n".join(found.about), len(places))
+    return _answer(context.workspace.index.state(), reader, hits, cursor, "\n".join(found.about), len(places))
 
 
 def _title(symbol: Symbol) -> str:

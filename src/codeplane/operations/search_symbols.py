@@ -63,7 +63,7 @@ def definitions(context: CallContext, request: SearchRequest) -> SearchResult:
     """Answer where a symbol is defined; mode `symbol` also takes names that only contain the query."""
     index = context.workspace.index
     with index.facts() as reader:
-        state = _cursor_state(request)
+        state = _cursor_state(context, request)
         offset = _number(state, "offset") if state is not None else 0
         hits = _symbols(context, reader, request, offset + request.limit + 1)
         if request.mode == "definitions" and any(hit.match is Match.EXACT for hit in hits):
@@ -71,7 +71,7 @@ def definitions(context: CallContext, request: SearchRequest) -> SearchResult:
         _check_unchanged(state, _hits_before(hits, offset))
         page = hits[offset : offset + request.limit]
         end = offset + len(page)
-        cursor = _cursor(request, _hits_before(hits, end), {"offset": end}) if len(hits) > end else None
+        cursor = _cursor(context, request, _hits_before(hits, end), {"offset": end}) if len(hits) > end else None
         results = [_symbol_hit(reader, hit, request) for hit in page]
         about = None if hits else _nothing_found(context, request)
         total = None if cursor and request.mode == "symbol" else len(hits)
@@ -93,7 +93,7 @@ def references(context: CallContext, request: SearchRequest) -> SearchResult:
             shown = [one.asked for one in meant]
             return _explained(reader, request, _instead_of_references(context, reader, request, shown))
         accepts = _path_test(context, request)
-        state = _cursor_state(request)
+        state = _cursor_state(context, request)
         counts = [count_references(reader, symbol, accepts) for symbol in meant]
         totals = [count.total for count in counts]
         after = _reference_place(state)
@@ -104,7 +104,7 @@ def references(context: CallContext, request: SearchRequest) -> SearchResult:
         cursor = None
         if len(hits) > request.limit:
             group, last = page[-1]
-            cursor = _reference_cursor(request, reader, totals, (group, last.path, last.start))
+            cursor = _reference_cursor(context, request, reader, totals, (group, last.path, last.start))
         n_open = None
         if request.certainty == "all" or not all(count.total for count in counts):
             n_open = sum(1 for _ in _possible(context, reader, meant, accepts, None))
@@ -116,7 +116,7 @@ def references(context: CallContext, request: SearchRequest) -> SearchResult:
 
 def _imports_of(context: CallContext, reader: FactReader, request: SearchRequest, file: FactFile) -> SearchResult:
     """Answer who imports a file."""
-    state = _cursor_state(request)
+    state = _cursor_state(context, request)
     place = _reference_place(state)
     n_files = count_importing_files(reader, file)
     _check_unchanged(state, _references_before(reader, [n_files], place))
@@ -125,7 +125,7 @@ def _imports_of(context: CallContext, reader: FactReader, request: SearchRequest
     page = hits[: request.limit]
     cursor = None
     if len(hits) > request.limit:
-        cursor = _reference_cursor(request, reader, [n_files], (0, page[-1].path, page[-1].start))
+        cursor = _reference_cursor(context, request, reader, [n_files], (0, page[-1].path, page[-1].start))
     about = f"{file.path}: imported by {_counted(n_files, 'file')}"
     if not file.modules:
         about = f"{file.path} is no module that imports could be followed to."
@@ -413,10 +413,10 @@ def _number(state: dict[str, Any], name: str) -> int:
     return value
 
 
-def _cursor_state(request: SearchRequest) -> dict[str, Any] | None:
+def _cursor_state(context: CallContext, request: SearchRequest) -> dict[str, Any] | None:
     if request.cursor is None:
         return None
-    state = read_cursor(NAME, request.cursor)
+    state = read_cursor(context.workspace, NAME, request.cursor)
     if state.get("question") != question_of(request):
         raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to another query.")
     return state
@@ -440,18 +440,20 @@ def _references_before(reader: FactReader, totals: list[int], after: tuple[int, 
 
 
 def _reference_cursor(
-    request: SearchRequest, reader: FactReader, totals: list[int], place: tuple[int, str, int]
+    context: CallContext, request: SearchRequest, reader: FactReader, totals: list[int], place: tuple[int, str, int]
 ) -> str:
     group, path, start = place
-    return _cursor(request, _references_before(reader, totals, place), {"group": group, "path": path, "start": start})
+    return _cursor(
+        context, request, _references_before(reader, totals, place), {"group": group, "path": path, "start": start}
+    )
 
 
 def _digest(before: list[Any]) -> str:
     return digest(before)[:12]
 
 
-def _cursor(request: SearchRequest, before: list[Any], place: dict[str, Any]) -> str:
-    return make_cursor(NAME, {"before": _digest(before), "question": question_of(request), **place})
+def _cursor(context: CallContext, request: SearchRequest, before: list[Any], place: dict[str, Any]) -> str:
+    return make_cursor(context.workspace, NAME, {"before": _digest(before), "question": question_of(request), **place})
 
 
 def _answer(

@@ -1,7 +1,7 @@
-"""`undo`: take back what an operation, a task or a session changed; what was changed since is kept or in the way."""
+"""`undo`: take back what an operation, a program, a task or a session changed; later changes are kept or in the way."""
 
-from collections.abc import Iterator
-from itertools import islice
+import json
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -22,6 +22,7 @@ from codeplane.workspace.taking_back import TakingBack, plan_taking_back, take_b
 from codeplane.workspace.workspace import Workspace
 
 NAME = "undo"
+_PROGRAM = "run"
 _LOOK_BACK = 2_000
 _SHOWN = 10
 _LISTED = 5
@@ -37,7 +38,7 @@ class UndoRequest(Request):
         "task": ("task_id",),
         "session": ("session_label",),
     }
-    operation: str | None = Field(None, description="The mutation_id that the change answered with.")
+    operation: str | None = Field(None, description="The mutation_id that the change, or the program, answered with.")
     task: str | None = Field(None, description="Everything a task changed.", json_schema_extra=RARELY)
     session: str | None = Field(
         None, description="Everything a session changed, by its label.", json_schema_extra=RARELY
@@ -105,8 +106,7 @@ def _has_target(request: UndoRequest) -> bool:
 def _handle(context: CallContext, request: UndoRequest) -> UndoResult:
     workspace = context.workspace
     if not _has_target(request):
-        found = islice(_finished(workspace, RowFilter(limit=_LOOK_BACK)), _LISTED)
-        shown = [_undoable(row, record) for row, record in found]
+        shown = _candidates(workspace)
         summary = "Nothing can be undone." if not shown else "These can be undone; give the operation you mean."
         return UndoResult(applied=False, dry_run=True, candidates=shown, summary=summary)
     records = _records(workspace, request)
@@ -140,24 +140,68 @@ def _records(workspace: Workspace, request: UndoRequest) -> list[Record]:
     Raises:
         CodePlaneError: NOTHING_TO_UNDO.
     """
-    if request.operation is not None:
-        wanted = RowFilter(call_id=request.operation, limit=10)
-    else:
-        wanted = RowFilter(task_id=request.task, session=request.session, limit=_LOOK_BACK)
-    found = [record for _, record in _finished(workspace, wanted)]
+    rows = _rows(workspace, request)
+    gone = _undone(workspace, {row.call_id for row in rows})
+    found = _without_own_undos([record for _, record in _finished(workspace, rows, gone)])
     if found:
         return found
     what = request.operation or request.task or request.session
-    kept = workspace.editor.records.find(request.operation) if request.operation is not None else None
-    reason = "it was undone already" if kept is not None else "it changed no file, or its record is not kept any more"
+    records = workspace.editor.records
+    was_kept = any(row.call_id is not None and records.find(row.call_id) is not None for row in rows)
+    reason = "it was undone already" if was_kept else "it changed no file, or its record is not kept any more"
     raise CodePlaneError("NOTHING_TO_UNDO", f"`{what}` cannot be undone: {reason}.", details={"target": what})
 
 
-def _finished(workspace: Workspace, wanted: RowFilter) -> Iterator[tuple[LedgerRow, Record]]:
-    """Yield the finished operations of this tree whose changes stand, with their records, the newest first."""
+def _rows(workspace: Workspace, request: UndoRequest) -> tuple[LedgerRow, ...]:
+    """Return the rows of what is to be taken back, the newest first; a program is all the calls that it made."""
+    if request.operation is None:
+        return workspace.chain.rows(RowFilter(task_id=request.task, session=request.session, limit=_LOOK_BACK))
+    rows = workspace.chain.rows(RowFilter(call_id=request.operation, limit=10))
+    if rows and rows[0].operation != _PROGRAM:
+        return rows
+    # A program that still runs, and takes itself back, has no row yet.
+    holds = f'"part_of":{json.dumps(request.operation)}'
+    made = workspace.chain.rows(RowFilter(body_holds=holds, limit=_LOOK_BACK))
+    parts = tuple(row for row in made if row.body.get("part_of") == request.operation)
+    _check_kept(workspace, request.operation, parts)
+    return parts
+
+
+def _check_kept(workspace: Workspace, program: str, rows: tuple[LedgerRow, ...]) -> None:
+    """Refuse to take back half of a program.
+
+    Raises:
+        CodePlaneError: NOTHING_TO_UNDO when a file was changed by a call whose record is gone.
+    """
+    records = workspace.editor.records
+    for row in rows:
+        if row.kind == "finished" and row.body.get("changed_paths") and records.find(row.call_id or "") is None:
+            message = f"`{program}` cannot be undone as a whole: the record of {row.call_id} is not kept any more."
+            hint = "Call undo without arguments: it lists what can still be undone."
+            raise CodePlaneError("NOTHING_TO_UNDO", message, hint=hint, details={"target": program})
+
+
+def _without_own_undos(found: list[Record]) -> list[Record]:
+    """Leave out what was changed and taken back among the same calls: to take both back would change nothing."""
+    own = {record.batch_id for record in found}
+    settled: set[str] = set()
+    kept: list[Record] = []
+    for record in found:
+        if record.batch_id in settled:
+            continue
+        if record.undoes and own.issuperset(record.undoes):
+            settled.update(record.undoes)
+        else:
+            kept.append(record)
+    return kept
+
+
+def _finished(
+    workspace: Workspace, rows: Sequence[LedgerRow], gone: Collection[str]
+) -> Iterator[tuple[LedgerRow, Record]]:
+    """Yield the ended operations of this tree that are not gone, with their records."""
     worktree = workspace.repository.worktree_id
-    gone = _undone(workspace)
-    for row in workspace.chain.rows(wanted):
+    for row in rows:
         if row.kind not in _ENDED or row.call_id is None or row.worktree != worktree or row.call_id in gone:
             continue
         kept = workspace.editor.records.find(row.call_id)
@@ -165,14 +209,17 @@ def _finished(workspace: Workspace, wanted: RowFilter) -> Iterator[tuple[LedgerR
             yield row, kept[0]
 
 
-def _undone(workspace: Workspace) -> set[str]:
-    """Return the operations that were taken back and not brought back again since."""
+def _undone(workspace: Workspace, without: Collection[str | None]) -> set[str]:
+    """Return the operations that were taken back and not brought back again since.
+
+    `without` names undos that are to be taken back themselves: what they took back is there again then.
+    """
     gone: set[str] = set()
     rows = workspace.chain.rows(RowFilter(kinds=("finished",), operation=NAME, limit=_LOOK_BACK))
     # The newest first: an undo that was itself undone takes nothing back any more.
     for row in rows:
         kept = workspace.editor.records.find(row.call_id or "")
-        if kept is not None and row.call_id not in gone:
+        if kept is not None and row.call_id not in gone and row.call_id not in without:
             gone.update(kept[0].undoes)
     return gone
 
@@ -209,10 +256,29 @@ def _file_change(change: Change) -> FileChange:
     )
 
 
-def _undoable(row: LedgerRow, record: Record) -> UndoableOperation:
+def _candidates(workspace: Workspace) -> list[UndoableOperation]:
+    """Return the last operations that can be taken back; what a program changed is one of them."""
+    shown: dict[str, UndoableOperation] = {}
+    rows = workspace.chain.rows(RowFilter(limit=_LOOK_BACK))
+    for row, record in _finished(workspace, rows, _undone(workspace, ())):
+        program = row.body.get("part_of")
+        if program is not None and row.operation == NAME:
+            continue
+        operation = str(program or row.call_id)
+        if operation in shown:
+            files = shown[operation].files
+            files.extend([name for name in _touched(record) if name not in files][: _SHOWN - len(files)])
+        elif len(shown) == _LISTED:
+            break
+        else:
+            shown[operation] = _undoable(operation, _PROGRAM if program else row.operation or "", row, record)
+    return list(shown.values())
+
+
+def _undoable(operation: str, name: str, row: LedgerRow, record: Record) -> UndoableOperation:
     return UndoableOperation(
-        operation=row.call_id or "",
-        name=row.operation or "",
+        operation=operation,
+        name=name,
         session=row.session,
         task=row.task_id,
         time=iso_from_ms(row.ts_ms),

@@ -51,6 +51,7 @@ from codeplane.ledger.tasks import RepoSnapshot, TaskLimits, limits_of
 from codeplane.store.sqlite import is_disk_full
 from codeplane.workspace.config import Settings, has_overlay, load_workspace_settings
 from codeplane.workspace.context_settings import declared_contexts
+from codeplane.workspace.kept_cursors import KeptCursors
 from codeplane.workspace.places import Places, UserPlaces, places_for, user_places
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class Workspace:
         self.last_reconcile_ms: int | None = None
         self._reconciled_head: tuple[bytes, ...] = ()
         self.commit_graph = CommitGraph(repository, places.shared / "history")
+        self.cursors = KeptCursors(places.private / "cursors")
         # Commits never change: those that were read once need not be read again.
         self.known_commits: dict[str, tuple[int, Commit]] = {}
         self.repo_id = self.chain.set_meta_once("repo_id", ids.new("repo"))

@@ -15,7 +15,7 @@ from codeplane.ledger.tasks import TaskState
 from codeplane.operations.answer import Answer
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
 from codeplane.surfaces.server.operator_token import has_token
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace

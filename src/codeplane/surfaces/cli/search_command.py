@@ -1,16 +1,19 @@
 """`cpl search`: find text and symbols in the indexed files, as an agent would."""
 
 from pathlib import Path
+from typing import get_args
 
 import click
 
+from codeplane.operations.search_models import SearchRequest
 from codeplane.surfaces.cli.call_command import run_once
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
 from codeplane.surfaces.cli.paths import glob_from_here
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
-_RELATIONS = ("callers", "overrides", "subclasses", "implementations", "importers", "tests_of")
+# Every mode: the short options below set the same parameter.
+_MODES = get_args(SearchRequest.model_fields["mode"].annotation)
 
 
 @click.command("search", short_help="Find text, definitions or references.")
@@ -18,7 +21,7 @@ _RELATIONS = ("callers", "overrides", "subclasses", "implementations", "importer
 @click.option("--definitions", "-d", "mode", flag_value="definitions", help="Where the symbol QUERY is defined.")
 @click.option("--references", "-r", "mode", flag_value="references", help="What refers to the symbol QUERY.")
 @click.option("--symbol", "-s", "mode", flag_value="symbol", help="Symbols whose name holds QUERY.")
-@click.option("--mode", "-m", "mode", type=click.Choice(_RELATIONS), help="What relates to the symbol or file QUERY.")
+@click.option("--mode", "-m", "mode", type=click.Choice(_MODES), metavar="MODE", help=f"One of {', '.join(_MODES)}.")
 @click.option("--all", "certainty", flag_value="all", help="With -r or -m: also hits that may be meant.")
 @click.option("--kind", "kinds", multiple=True, help="Only symbols of this kind, such as class or function.")
 @click.option("--regex", "-e", is_flag=True, help="QUERY is an RE2 expression.")

@@ -9,7 +9,7 @@ import click
 from codeplane.operations.answer import Answer
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.surfaces.cli.call_command import cli_caller, run_once
 from codeplane.surfaces.cli.main import FAILURE, FINDINGS
 from codeplane.surfaces.cli.output import finish, json_option, print_answer, repo_option, set_option

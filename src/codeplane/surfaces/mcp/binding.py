@@ -27,8 +27,8 @@ from codeplane.core.version import VERSION
 from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.operations.answer import RESOURCE_PREFIX, Answer
 from codeplane.operations.dispatch import dispatch, nearest_names
+from codeplane.operations.perform import CallControls, Door, reject
 from codeplane.operations.profiles import Profile
-from codeplane.operations.run import CallControls, Door, reject
 from codeplane.operations.tool_list import CALL, CLASSIC, CORE, FULL
 from codeplane.surfaces.mcp.first_answers import INSTRUCTIONS, SERVER_NAME, SERVER_TITLE
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import LoggingHandle
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.surfaces.server.facts import try_server_lock
 from codeplane.surfaces.server.host import HostRequest, ServerHost, build_host, close_host
 from codeplane.surfaces.server.logging_setup import start_server_logging

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.run import Door
+from codeplane.operations.perform import Door
 from codeplane.surfaces.server.client import get_json
 from codeplane.surfaces.server.facts import ServerFacts, is_served, read_facts, try_server_lock
 from codeplane.surfaces.server.host import HostRequest, ServerHost, build_host, close_host

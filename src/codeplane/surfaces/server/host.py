@@ -19,9 +19,9 @@ from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.version import API_VERSION, VERSION
 from codeplane.ledger.chain import LedgerRow
+from codeplane.operations.perform import Door
 from codeplane.operations.profiles import profile_for
 from codeplane.operations.recovery import recover_interrupted
-from codeplane.operations.run import Door
 from codeplane.surfaces.mcp.binding import CallRunner, InFlight
 from codeplane.surfaces.server.access import Access
 from codeplane.surfaces.server.facts import ServerFacts, remove_facts, write_facts

@@ -69,7 +69,8 @@ def _never() -> bool:
 class CallControls:
     """The caller's side of a running call: where progress goes and whether the answer is still wanted.
 
-    `part_of` is the call of the program that makes this one.
+    `part_of` is the call of the program that makes this one; `is_fresh` says that this program has brought the index up
+    to date since it began.
     """
 
     report_progress: Callable[[float, float | None, str], None] = _ignore_progress
@@ -77,6 +78,7 @@ class CallControls:
     understood: tuple[str, ...] = ()
     obvious: tuple[str, ...] = ()
     part_of: str | None = None
+    is_fresh: bool = False
     given_intent: str | None = None
     given_class: str | None = None
 
@@ -168,10 +170,10 @@ class Step:
     always: bool = False
 
 
-def run(
+def perform(
     door: Door, operation: AnyOperation, request: Request, caller: Caller, controls: CallControls | None = None
 ) -> Answer:
-    """Run one call through the door and answer; failures are answers too."""
+    """Carry out one call: take it through the door and answer; failures are answers too."""
     call = _new_call(door.workspace, operation, request, caller, controls or CallControls())
     with correlated(request_id=call.call_id, op_id=call.call_id):
         for step in STEPS:
@@ -189,7 +191,7 @@ def _timed(step: Step, call: _Call, begun: float, ended: float) -> TracedStep:
 
 
 def reject(workspace: Workspace, name: str, caller: Caller, report: ErrorReport, understood: tuple[str, ...]) -> Answer:
-    """Answer and record a call that cannot be run: unknown operation or arguments that do not fit."""
+    """Answer and record a call that cannot be carried out: unknown operation or arguments that do not fit."""
     call_id = workspace.ids.new("req")
     session: Session | None = None
     try:
@@ -405,7 +407,8 @@ def _take_snapshot(door: Door, call: _Call) -> None:
 
 def _refresh_index(door: Door, call: _Call) -> None:
     workspace = door.workspace
-    if call.operation.reads_index and not workspace.index.are_fresh(call.operation.reads_only(call.request)):
+    is_fresh = call.controls.is_fresh or not call.operation.reads_index
+    if not is_fresh and not workspace.index.are_fresh(call.operation.reads_only(call.request)):
         report = call.controls.report_progress
         refresh = workspace.refresh_index if call.operation.needs_links(call.request) else workspace.refresh_definitions
         refresh(lambda n_done, n_all: report(n_done, n_all, "indexing"))
