@@ -49,7 +49,7 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("test_foreign_host_is_refused", "test_foreign_origin_is_refused", "test_changing_over_rest_needs_the_token"),
     ),
     "MCP-PROFILES": ("profiles decide which tools are listed", ("test_profile_decides_which_tools_are_listed",)),
-    "MCP-TOKENS": ("core stays under 1,800 tokens", ("test_core_tool_list_stays_under_1800_tokens",)),
+    "MCP-TOKENS": ("core stays under 1,300 tokens", ("test_core_tool_list_stays_under_1300_tokens",)),
     "MCP-PROGRESS": (
         "progress and cancellation reach the other side",
         ("test_progress_reaches_the_client", "test_cancelled_call_is_told_to_stop_and_the_session_goes_on"),

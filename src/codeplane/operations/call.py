@@ -17,7 +17,7 @@ class CallRequest(Request):
         "operation": ("name", "tool", "op"),
         "arguments": ("params", "args", "input"),
     }
-    operation: str = Field(description="Operation name; `describe` lists them.")
+    operation: str = Field(description="`describe` lists them.")
     arguments: Annotated[dict[str, Any], BeforeValidator(as_object)] = Field(
         default_factory=dict, description="Its arguments."
     )

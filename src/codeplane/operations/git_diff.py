@@ -47,8 +47,8 @@ class GitDiffRequest(Request):
     base: str | None = Field(
         None, min_length=1, max_length=500, description="Old side: a ref, or `a..b`, `a...b`. Default: the index."
     )
-    target: str | None = Field(None, min_length=1, max_length=500, description="New side. Default: working tree.")
-    staged: bool = Field(False, description="The index against HEAD or `base`.")
+    target: str | None = Field(None, min_length=1, max_length=500, description="New side.")
+    staged: bool = Field(False, description="The index against HEAD.")
     paths: Annotated[list[PathText], ListOfOne, Field(max_length=500)] = Field(default_factory=list)
     context_lines: int = Field(3, ge=0, le=1000, json_schema_extra=RARELY)
     limit: int | None = Field(

@@ -94,7 +94,7 @@ class ReadSourceRequest(Request):
         ListOfOne,
         Field(min_length=1, max_length=50, description="Such as `a.py`, `a.py:10-20` or `a.py::Class.method`."),
     ] = Field(default_factory=list)
-    cursor: str | None = Field(None, description="Goes on where the last answer was cut.")
+    cursor: str | None = Field(None, description="From a cut answer.")
 
     @model_validator(mode="before")
     @classmethod

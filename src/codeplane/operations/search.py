@@ -451,7 +451,7 @@ def _named(symbol: SymbolInfo) -> str:
 SEARCH = Operation(
     name=NAME,
     family="search",
-    summary="Find every line that holds a text (or regex), where a symbol is defined, or what refers to it.",
+    summary="Find text, where a symbol is defined, what refers to it or relates to it; with code if you like.",
     request_type=SearchRequest,
     result_type=SearchResult,
     effect=EffectClass.READ,
@@ -460,7 +460,8 @@ SEARCH = Operation(
     render=_render,
     when_to_use=(
         "You look for a word, a message or a piece of code, and need every line that holds it.",
-        "You want to know where a name is defined (mode=definitions) or used (mode=references).",
+        "You want to know where a name is defined (mode=definitions) or used (mode=references, callers).",
+        "You ask for relations: overrides, subclasses, implementations, importers, tests_of.",
     ),
     when_not_to_use=("You know the file: use read_source.", "You need file names only: use list_files."),
     examples=(

@@ -37,10 +37,9 @@ class SearchRequest(Request):
     query: str = Field(
         "",
         max_length=MAX_QUERY,
-        description="Text exactly as written; for symbols a name, Class.method, path::Name or path:line:column;"
-        " references of a file are its imports.",
+        description="Exact text; in other modes a name, Class.method, path::Name, path:line:column or a file.",
     )
-    queries: _TextList = Field(default_factory=list, max_length=20, description="Several at once, instead of query.")
+    queries: _TextList = Field(default_factory=list, max_length=20, description="Several, instead of query.")
     mode: Literal[
         "lexical",
         "symbol",
@@ -54,15 +53,15 @@ class SearchRequest(Request):
         "tests_of",
     ] = "lexical"
     scope: SearchScope = Field(default_factory=SearchScope)
-    regex: bool = Field(False, description="query is an RE2 expression.")
+    regex: bool = Field(False, description="RE2.")
     ignore_case: bool = False
-    whole_word: bool = False
-    certainty: Literal["sure", "all"] = Field("sure", description="references: all adds uses that may be meant.")
-    show: Literal["lines", "code"] = Field("lines", description="code: the definitions around the hits.")
+    whole_word: bool = Field(False, json_schema_extra=RARELY)
+    certainty: Literal["sure", "all"] = Field("sure", description="all: also what may be meant.")
+    show: Literal["lines", "code"] = Field("lines", description="code: definitions around the hits; no read needed.")
     context: int = Field(0, ge=0, le=50, description="Lines around each hit.")
     budget: int = Field(2_500, ge=100, le=20_000, description="Tokens of code.", json_schema_extra=RARELY)
     limit: int = Field(20, ge=1, le=100)
-    cursor: str | None = Field(None, description="Goes on where the last answer was cut.")
+    cursor: str | None = Field(None, description="From a cut answer.")
     include_snippets: bool = Field(True, description="Show the line of each hit.", json_schema_extra=RARELY)
     enrichment: Literal["none", "minimal", "standard", "function", "class"] = Field("none", json_schema_extra=RARELY)
     include_ignored: bool = Field(False, description="Also files that git ignores.", json_schema_extra=RARELY)

@@ -25,7 +25,7 @@ _SHOWN_OVERLAPS = 5
 class SelectActiveIntentRequest(Request):
     """Which intent."""
 
-    intent_id: str | None = Field(None, description="Leave out to list the active ones.")
+    intent_id: str | None = None
 
 
 class ListedIntent(Result):
@@ -122,7 +122,7 @@ def _render(result: SelectActiveIntentResult) -> str:
 SELECT_ACTIVE_INTENT = Operation(
     name=SELECT_OPERATION,
     family="governance",
-    summary="Say under which intent you change files from now on; without an id, list the active intents.",
+    summary="Declare the intent under which you change files; without an id, list the active ones.",
     request_type=SelectActiveIntentRequest,
     result_type=SelectActiveIntentResult,
     effect=EffectClass.RECORD,

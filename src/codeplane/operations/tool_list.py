@@ -61,13 +61,18 @@ def _tool(card: Card, *, is_full: bool) -> dict[str, Any]:
         "name": card["name"],
         "description": card["summary"],
         "inputSchema": _short(schema),
-        "annotations": _annotations(card),
+        "annotations": {name: hint for name, hint in _annotations(card).items() if hint is not _USUAL_HINTS[name]},
     }
     if is_full:
+        tool["annotations"] = _annotations(card)
         tool["inputSchema"] = {**schema, "properties": {**schema["properties"], "session_id": _SESSION}}
         if card["name"] != CALL:
             tool["outputSchema"] = envelope_schema(card["result_schema"])
     return tool
+
+
+# What a client assumes of a hint that is left out.
+_USUAL_HINTS = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
 
 
 def _annotations(card: Card) -> dict[str, bool]:

@@ -38,12 +38,12 @@ class UndoRequest(Request):
         "task": ("task_id",),
         "session": ("session_label",),
     }
-    operation: str | None = Field(None, description="The mutation_id that the change, or the program, answered with.")
+    operation: str | None = Field(None, description="Its mutation_id.")
     task: str | None = Field(None, description="Everything a task changed.", json_schema_extra=RARELY)
     session: str | None = Field(
         None, description="Everything a session changed, by its label.", json_schema_extra=RARELY
     )
-    dry_run: bool = Field(False, description="Only show what would be restored.")
+    dry_run: bool = Field(False, description="Only show what would be restored.", json_schema_extra=RARELY)
 
     @model_validator(mode="after")
     def _one_target(self) -> "UndoRequest":
@@ -355,7 +355,7 @@ def _render(result: UndoResult) -> str:
 UNDO = Operation(
     name=NAME,
     family="edits",
-    summary="Take back what an operation, a task or a session changed in files and git; an undo can be undone.",
+    summary="Take back what an operation, a program, a task or a session changed; an undo can be undone.",
     request_type=UndoRequest,
     result_type=UndoResult,
     effect=EffectClass.WRITE,

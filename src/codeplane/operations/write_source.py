@@ -103,8 +103,8 @@ class SourceEdit(Lenient):
     start_line: int | None = Field(None, ge=1, description="Before this call.")
     end_line: int | None = Field(None, ge=0, description="start_line - 1 inserts.")
     definition: str | None = Field(None, description="Replace this one, such as Class.method.")
-    before: str | None = Field(None, description="Insert before this definition.")
-    after: str | None = Field(None, description="After it.")
+    before: str | None = Field(None, description="Insert before this definition.", json_schema_extra=RARELY)
+    after: str | None = Field(None, description="Insert after this definition.")
     expected_file_sha256: str | None = Field(
         None, description="As read_source gave it, or its beginning.", json_schema_extra=RARELY
     )
@@ -149,7 +149,7 @@ class WriteSourceRequest(Request):
     patch: str | None = Field(
         None, max_length=_MAX_CONTENT, description="Instead of edits: unified diff or *** Begin Patch."
     )
-    dry_run: bool = Field(False, description="Change nothing.")
+    dry_run: bool = Field(False, description="Change nothing.", json_schema_extra=RARELY)
     allow_ignored: bool = Field(False, description="Also files that git ignores.", json_schema_extra=RARELY)
     break_hardlink: bool = Field(
         False, description="Also files with several names; only this one changes.", json_schema_extra=RARELY
