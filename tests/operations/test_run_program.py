@@ -1,5 +1,6 @@
 """`run`: a short program in one call, each of whose calls passes the door."""
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +15,7 @@ from codeplane.operations.dispatch import dispatch
 from codeplane.operations.perform import CallControls, Door
 from codeplane.workspace.taking_back import plan_taking_back
 from support.doors import call, caller, error_of, open_test_workspace, result_of
+from support.effort import repeated
 from support.repositories import git, write
 
 FILES: dict[str, str | bytes] = {
@@ -287,6 +289,44 @@ def test_two_programs_that_edit_one_file_lose_nothing(shop: Door) -> None:
         list(pool.map(half, [0, 1]))
     text = (shop.workspace.root / "list.txt").read_text()
     assert text == "".join(f"done {number}\n" for number in range(20))
+
+
+BOMB = "x = ('a', 'a')\nfor i in range(60): x = (x, x)\n"
+
+
+# A tuple that doubles sixty times: small in the program, endless to whoever walks through it or takes its hash.
+BOMBS = [
+    f"{BOMB}{end}"
+    for end in (
+        "{x: 1}", "call(x)", "search({x})", "x", "class A: pass\na = A()\na.x = x\na", "{x}", "{1: x}", "[x] * 10**6",
+        "ValueError(x)", "raise ValueError({x: 1})", "call('list_files', path=x)", "search(x)", "edit(x, old=x)",
+        "call('list_files', path={x: 1})", "read(x)", "git(x)", "search(**{'a': {x: 1}})",
+        "repr = lambda v: {x: 1}\nx.nothing", "_shown = lambda v: {x: 1}\n5", "_value = {x: 1}\n_shown = 1\n5",
+        "_call({x: 1})", "eval('_call({1: 2})', {})", "str = dict = lambda *v: {x: 1}\nsearch(x)",
+    )
+]  # fmt: skip
+ODD_VALUES = [
+    "x = []\nfor i in range(5000): x = [x]\nx", "10**5000", "-10**5000", "{10**5000: 1}", "git(1)", "read(None)",
+    "[['x' * 1000] * 1000] * 1000", "call(['x'])", "search()", "edit(1, 2, 3, 4, 5)", "x = {}\nx['x'] = x\nx",
+    "float('nan')", "[float('inf')]", "'\\ud800'", "print('\\ud800')", "b'\\xff'", "search", "range(10**18)", "...",
+    "call('list_files', limit=10**5000)", "search(10**5000)", "ValueError", "_call('[]')", "_shown(1)", "_prepare()",
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [*BOMBS[: repeated(3)], *ODD_VALUES])
+def test_a_small_program_does_not_make_a_large_answer(shop: Door, program: str) -> None:
+    answer = call(shop, "run", {"program": program})
+    assert answer.error is None or answer.error.error == "PROGRAM_FAILED"
+    assert len(json.dumps(answer.envelope(), allow_nan=False)) < 2_000_000
+
+
+def test_what_a_program_returns_is_told_as_json_has_it(shop: Door) -> None:
+    assert run(shop, "{'a': (1, 2.5, None, True), 4: float('nan')}")["returned"] == {
+        "a": [1, 2.5, None, True],
+        "4": "NaN",
+    }
+    assert run(shop, "{(1, 'x'): {2}}")["returned"] == "{(1, 'x'): {2}}"
 
 
 def test_what_is_answered_is_bounded_and_says_so(shop: Door) -> None:

@@ -4,8 +4,10 @@ The interpreter (pydantic-monty) runs in a worker process that the pool kills an
 or crashes. A program reaches the outside only through the functions it is given.
 """
 
+import ast
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -27,6 +29,13 @@ _MAX_MEMORY: Final = 100_000_000
 _MAX_PRINTED: Final = 1_000_000
 _MAX_SHOWN_VALUES: Final = 6
 _MAX_VALUE: Final = 120
+_MAX_ARGUMENTS: Final = 20_000_000
+_MAX_RETURNED: Final = 1_000_000
+_NOT_SHOWN: Final = "The value cannot be shown: it is too large or too deep. Print what you need of it."
+# Names of ours beside the functions of a program.
+_CALL: Final = "_call"
+_SHOWN: Final = "_shown"
+_VALUE: Final = "_value"
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -98,14 +107,17 @@ class Sandbox:
         }
         returned: Any = None
         error: ProgramError | None = None
+        sent = _Sent.of(program)
         try:
             with self._pool.checkout(script_name="program", limits=limits) as session:
                 try:
-                    returned = _driven(session, program, functions, printed)
+                    session.feed_run(_prelude(functions), external_lookup={_CALL: _ignore})
+                    _drive(session, sent.text, functions, printed)
+                    returned = _returned(session) if sent.has_value else None
                 except MontyRuntimeError as failure:
-                    error = _explained(session, failure)
+                    error = _explained(session, failure, sent)
         except MontySyntaxError as failure:
-            error = ProgramError(f"SyntaxError: {failure}", *_place(failure))
+            error = ProgramError(f"SyntaxError: {failure}", *sent.place(failure))
         except MontyCrashedError as failure:
             error = ProgramError(f"The program was stopped: {failure}")
         except (MontyError, TimeoutError, ValueError, TypeError) as failure:
@@ -113,37 +125,122 @@ class Sandbox:
         return ProgramOutcome("".join(printed.parts), printed.is_cut, returned, error)
 
 
-def _driven(session: MontySession, program: str, functions: Mapping[str, Callable[..., Any]], printed: _Printed) -> Any:
-    """Answer one call after the other until the program ends."""
+def _prelude(functions: Mapping[str, Callable[..., Any]]) -> str:
+    """Return what comes before a program: its functions, each of which sends its arguments as JSON."""
+    names = "".join(f"{name}, " for name in functions)
+    made = "".join(f"made({name!r}), " for name in functions)
+    return f"""
+def _prepare():
+    import json
+    dumps, loads, call = json.dumps, json.loads, {_CALL}
+    def made(name):
+        def function(*args, **named):
+            return loads(call(dumps([name, args, named])))
+        return function
+    def shown(value):
+        try:
+            return dumps(value)
+        except (TypeError, ValueError):
+            return dumps(f'{{value!r}}'[:{_MAX_RETURNED}])
+    return {made}shown
+{names}{_SHOWN} = _prepare()
+_prepare = {_CALL} = None
+"""
+
+
+def _drive(session: MontySession, text: str, functions: Mapping[str, Callable[..., Any]], printed: _Printed) -> None:
+    """Answer one call after the other until the program ends.
+
+    Only text is taken from the interpreter. A tuple that holds itself sixty times over is small there; as a key of a
+    dictionary it would never be built here.
+    """
     n_calls = 0
-    step = session.feed_start(program, print_callback=printed.add, external_lookup=dict(functions))
+    step = session.feed_start(text, print_callback=printed.add, external_lookup={})
     while not isinstance(step, MontyComplete):
         if not isinstance(step, FunctionSnapshot):
             step = step.resume_auto()
             continue
         n_calls += 1
-        function = functions.get(step.function_name)
-        if function is None:
+        if step.function_name != _CALL:
             problem = PermissionError(f"{step.function_name}: a program has no file system and no network")
             step = step.resume({"exception": problem})
         elif n_calls > MAX_CALLS:
             step = step.resume({"exception": RuntimeError(f"a program may make {MAX_CALLS} calls")})
         else:
-            step = step.resume(_answered(function, step))
-    return step.output
+            step = step.resume(_answered(functions, step.args[0]))
 
 
-def _answered(function: Callable[..., Any], step: FunctionSnapshot) -> Any:
+def _answered(functions: Mapping[str, Callable[..., Any]], call: str) -> Any:
     try:
-        return {"return_value": function(*step.args, **step.kwargs)}
+        if len(call) > _MAX_ARGUMENTS:
+            raise ValueError(f"the arguments of a call may have {_MAX_ARGUMENTS} characters")  # noqa: TRY301
+        name, arguments, named = json.loads(call)
+        return {"return_value": json.dumps(functions[name](*arguments, **named), default=str)}
     except StopProgramError:
         raise
-    except (TypeError, ValueError, RuntimeError, LookupError) as error:
+    except (TypeError, ValueError, RuntimeError, LookupError, AttributeError) as error:
         return {"exception": error}
 
 
-def _explained(session: MontySession, failure: MontyRuntimeError) -> ProgramError:
-    line, source = _place(failure)
+def _returned(session: MontySession) -> Any:
+    """Return the value of the last expression as JSON has it."""
+    try:
+        # Whatever the program has made of these names, this is text.
+        text = session.feed_run(f"f'{{{_SHOWN}({_VALUE})}}'", print_callback=_ignore)
+        return json.loads(text, parse_constant=str) if len(text) <= _MAX_RETURNED else _NOT_SHOWN
+    except (MontyError, ValueError, RuntimeError):
+        return _NOT_SHOWN
+
+
+def _ignore(_stream: str, _text: str) -> None:
+    """Drop what is printed while a value is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A program as it was written, and as it is run: its last expression has a name, so that it can be asked for."""
+
+    lines: tuple[str, ...]
+    text: str
+    has_value: bool
+
+    @classmethod
+    def of(cls, program: str) -> "_Sent":
+        lines = re.split(r"\r\n|\r|\n", program)
+        text = "\n".join(lines)
+        try:
+            body = ast.parse(text).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            # The interpreter says what is wrong with it.
+            return cls(tuple(lines), text, has_value=False)
+        if not body or not isinstance(body[-1], ast.Expr):
+            return cls(tuple(lines), text, has_value=False)
+        return cls(tuple(lines), _with_named_end(lines, body[-1]), has_value=True)
+
+    def place(self, failure: MontyRuntimeError | MontySyntaxError) -> tuple[int | None, str]:
+        """Return the last line of the program itself, not of what comes before it, on the way to a failure."""
+        run = self.text.split("\n")
+        for frame in reversed(failure.traceback()):
+            shown = (frame.source_line or "").strip().split("\n")[0]
+            if 0 < frame.line <= len(run) and shown and run[frame.line - 1].strip().startswith(shown):
+                return frame.line, self.lines[frame.line - 1].strip()[:200]
+        return None, ""
+
+
+def _with_named_end(lines: Sequence[str], last: ast.Expr) -> str:
+    """Return a program whose last expression is assigned to a name; its lines keep their numbers."""
+    encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
+    end = (last.end_lineno or last.lineno) - 1
+    for number, column, inserted in (
+        (end, last.end_col_offset or 0, b")"),
+        (last.lineno - 1, last.col_offset, f"{_VALUE} = (".encode()),
+    ):
+        encoded[number] = encoded[number][:column] + inserted + encoded[number][column:]
+    return b"\n".join(encoded).decode("utf-8", "surrogatepass")
+
+
+def _explained(session: MontySession, failure: MontyRuntimeError, sent: _Sent) -> ProgramError:
+    line, source = sent.place(failure)
     message = str(failure)[:1_000]
     if message.startswith(("TimeoutError", "MemoryError", "RecursionError")):
         # The heap is in no state to be asked.
@@ -158,15 +255,13 @@ def _values(session: MontySession, source: str) -> list[tuple[str, str]]:
         if len(found) == _MAX_SHOWN_VALUES:
             break
         try:
-            text = session.feed_run(f"repr({name})[:{_MAX_VALUE}]")
+            # Text, even where the program has made something else of `repr`.
+            text = session.feed_run(f"f'{{{name}!r}}'[:{_MAX_VALUE}]", print_callback=_ignore)
         except MontyError:
             continue
+        except RuntimeError:
+            # The worker did not survive the question.
+            break
         if isinstance(text, str) and not text.startswith("<"):
             found.append((name, text))
     return found
-
-
-def _place(failure: MontyRuntimeError | MontySyntaxError) -> tuple[int | None, str]:
-    frames = failure.traceback()
-    last = frames[-1] if frames else None
-    return (last.line, (last.source_line or "").strip()[:200]) if last is not None else (None, "")

@@ -206,9 +206,10 @@ def check_size(arguments: Mapping[str, Any], limit: int) -> None:
         if isinstance(value, str):
             size += _length(value)
         elif isinstance(value, Mapping):
-            size += sum(_length(str(key)) for key in value)
-            stack.extend((item, depth + 1) for item in value.values())
-        elif isinstance(value, list | tuple):
+            size += len(value)
+            # A program's keys may be tuples of anything.
+            stack.extend((item, depth + 1) for pair in value.items() for item in pair)
+        elif isinstance(value, list | tuple | set | frozenset):
             size += len(value)
             stack.extend((item, depth + 1) for item in value)
         if size > limit:

@@ -134,15 +134,8 @@ def _functions(calls: _Calls) -> dict[str, Callable[..., Any]]:
     def call(name: str, **arguments: Any) -> dict[str, Any]:
         return calls.result(name, arguments)
 
-    return {
-        "search": search,
-        "references": references,
-        "read": read,
-        "edit": edit,
-        "git": git,
-        "diff": diff,
-        "call": call,
-    }
+    functions = (search, references, read, edit, git, diff, call)
+    return {function.__name__: function for function in functions}
 
 
 def _handle(context: CallContext, request: RunRequest) -> RunResult:
@@ -159,7 +152,7 @@ def _handle(context: CallContext, request: RunRequest) -> RunResult:
         context.incomplete.append("the program printed more than 1,000,000 characters; the rest was dropped")
     return RunResult(
         printed=outcome.printed,
-        returned=_plain(outcome.returned),
+        returned=outcome.returned,
         calls=calls.n_calls,
         mutation_id=context.call_id if calls.mutations else None,
         mutations=list(calls.mutations),
@@ -200,14 +193,6 @@ def _ended(calls: _Calls, request: RunRequest, error: CodePlaneError) -> CodePla
     left = {"mutation_id": program} if calls.mutations else {}
     details = {**error.details, **left, "mutations": list(calls.mutations)}
     return CodePlaneError(error.code, f"{error.message} {done}", hint=error.hint, details=details)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; what JSON does not know is told as text."""
-    try:
-        return json.loads(json.dumps(value, default=str))
-    except (ValueError, TypeError, RecursionError):
-        return str(value)[:_MAX_SHOWN]
 
 
 def _render(result: RunResult) -> str:
