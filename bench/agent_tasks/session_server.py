@@ -32,7 +32,8 @@ async def serve(play: Play) -> None:
             if given is None:
                 stopped.set()
             calls = [] if given is None else given if isinstance(given, list) else [given]
-            outputs = await asyncio.gather(*(_call(play, client, call) for call in calls))
+            # In order, as agents run a batch in which a call may change something.
+            outputs = [await _call(play, client, call) for call in calls]
             writer.write(json.dumps([(output.text, output.is_error) for output in outputs]).encode() + b"\n")
             await writer.drain()
             writer.close()

@@ -18,7 +18,7 @@ import sys
 import codeplane.surfaces.server.embedded
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.profiles import profile_for
-assert len(profile_for("core", OPERATIONS).tools) == 10
+assert len(profile_for("core", OPERATIONS).tools) == 9
 assert "search" in OPERATIONS and "nothing" not in OPERATIONS
 print(*sys.modules)
 """

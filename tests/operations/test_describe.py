@@ -84,7 +84,7 @@ def test_the_schema_of_every_answer_holds_result_and_meta(name: str) -> None:
 def test_the_full_profile_holds_everything_and_core_is_small() -> None:
     assert profile_for("full", OPERATIONS).names == tuple(OPERATIONS)
     assert profile_for("core", OPERATIONS).names == (
-        "call", "describe", "git_diff", "git_stage_and_commit", "read_source", "run",
+        "call", "git_diff", "git_stage_and_commit", "read_source", "run",
         "search", "select_active_intent", "undo", "write_source",
     )  # fmt: skip
     assert {"git_status", "map_repo"} <= set(profile_for("classic", OPERATIONS).names)

@@ -398,10 +398,26 @@ def test_a_definition_that_is_not_there_is_answered_with_those_that_are(door: Do
     assert "it defines os, first, Box" in answer.text() or "it defines first, Box" in answer.text()
 
 
+def test_a_definition_that_no_longer_fits_comes_with_the_next_answer(door: Door) -> None:
+    body = "".join(f"    x = {number:090d}\n" for number in range(250))
+    write(door.workspace.root, {"two.py": f"def one():\n{body}\n\ndef two():\n{body}\n\ndef three():\n    return 3\n"})
+    first = result_of(call(door, "read_source", {"targets": ["two.py::one", "two.py::two", "two.py::three"]}))
+    found = list(first["files"])
+    while first.get("cursor"):
+        first = result_of(call(door, "read_source", {"cursor": first["cursor"]}))
+        found += first["files"]
+    lines = [line for one in found for line in range(one["range"][0], one["range"][1] + 1)]
+    assert sorted(lines) == [*range(1, 252), *range(254, 505), 507, 508]
+
+
 def test_the_first_part_of_a_large_file_comes_with_its_outline(door: Door) -> None:
-    functions = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(400))
+    functions = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(600))
     write(door.workspace.root, {"large.py": functions})
-    file = result_of(call(door, "read_source", {"targets": ["large.py"]}))["files"][0]
+    answer = result_of(call(door, "read_source", {"targets": ["large.py", "src/app.py:1-2"]}))
+    file = answer["files"][0]
+    assert [one["range"] for one in answer["files"]] == [[1, 40], [1, 2]]
+    rest = result_of(call(door, "read_source", {"cursor": answer["cursor"]}))["files"][0]
+    assert (rest["path"], rest["range"][0]) == ("large.py", 41)
     assert file["outline"][:2] == ["1-2 f0", "5-6 f1"]
 
 

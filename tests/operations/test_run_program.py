@@ -332,4 +332,23 @@ def test_what_a_program_returns_is_told_as_json_has_it(shop: Door) -> None:
 def test_what_is_answered_is_bounded_and_says_so(shop: Door) -> None:
     text = call(shop, "run", {"program": "for i in range(1000): print('x' * 100)"}).text()
     assert len(text) < 9_000
-    assert "more characters; print less" in text
+    assert "characters left out here; print less" in text
+
+
+def test_a_search_in_a_program_gives_every_hit(door: Door) -> None:
+    write(door.workspace.root, {"many.py": "".join(f"name_{number} = 1\n" for number in range(250))})
+    program = "print(len(search('name_')), len(search('name_', limit=130)), len(search('name_', limit=3)))"
+    assert result_of(call(door, "run", {"program": program}))["printed"].strip() == "250 130 3"
+
+
+def test_a_range_is_read_whole_however_long_it_is(door: Door) -> None:
+    write(door.workspace.root, {"long.py": "".join(f"x_{number} = {'1' * 60}\n" for number in range(2000))})
+    program = "print(len(read('long.py', 1, 2000).splitlines()))"
+    assert result_of(call(door, "run", {"program": program}))["printed"].strip() == "2000"
+
+
+def test_of_a_long_output_the_beginning_and_the_end_are_shown(door: Door) -> None:
+    shown = call(door, "run", {"program": "for n in range(5000): print(n)"}).text()
+    assert shown.startswith("0\n1\n")
+    assert shown.rstrip().endswith("4999")
+    assert "characters left out here" in shown

@@ -36,6 +36,13 @@ def test_a_hit_has_every_field_of_the_specification(door: Door) -> None:
     }
 
 
+def test_an_alternative_that_is_no_expression_is_read_as_text(door: Door) -> None:
+    answer = call(door, "search", {"query": "def mod(|line_30\\b", "regex": True})
+    assert [hit["path"] for hit in result_of(answer)["results"]] == ["src/app.py", "src/pkg/mod.py"]
+    assert "searched for `def\\ mod\\(|line_30" in answer.text()
+    assert error_of(call(door, "search", {"query": "def mod(", "regex": True})) == "INVALID_ARGUMENTS"
+
+
 def test_a_change_just_before_the_call_is_seen(door: Door) -> None:
     call(door, "search", {"query": "x"})
     write(door.workspace.root, {"fresh.py": "brand_new = 1\n"})

@@ -245,3 +245,12 @@ def test_every_name_of_the_small_tool_list_is_accepted() -> None:
     edit = next(one for one in tool_documents("core", stored_cards()) or [] if one["name"] == "write_source")
     shown = edit["inputSchema"]["properties"]["edits"]["items"]["properties"]
     assert {"old", "new"} <= set(shown)
+
+
+def test_lines_say_which_of_several_occurrences_is_meant(shop: Door) -> None:
+    write(shop.workspace.root, {"a.py": "x = TypeError, 1\ny = TypeError, 2\nz = TypeError, TypeError\n"})
+    edit = {"path": "a.py", "start_line": 2, "end_line": 2, "old": "TypeError,", "new": "UsageError,"}
+    result_of(call(shop, "write_source", {"edits": [edit]}))
+    assert text(shop, "a.py") == "x = TypeError, 1\ny = UsageError, 2\nz = TypeError, TypeError\n"
+    twice = {**edit, "start_line": 3, "end_line": 3, "old": "TypeError"}
+    assert error_of(call(shop, "write_source", {"edits": [twice]})) == "CONTENT_AMBIGUOUS"

@@ -201,7 +201,7 @@ def test_tests_that_may_be_missing_are_told_with_the_reason(shop: Door) -> None:
     delta = result_of(answer)["delta"]
     reason = "tests/test_cli.py starts programs (subprocess)"
     assert (delta["tests_confidence"], delta["tests_unknown"]) == ("partial", [reason])
-    assert f" more tests may be affected: {reason}" in answer.text()
+    assert f"more may be affected: {reason}" in answer.text()
 
 
 def test_a_hash_that_is_given_must_fit_whatever_else_is_given(shop: Door) -> None:
@@ -368,8 +368,7 @@ def test_common_other_names_of_arguments_are_understood(shop: Door) -> None:
 def test_the_text_of_the_answer_is_short(shop: Door) -> None:
     change = {"path": "shop/store.py", "expected_content": "LIMIT = 3", "new_content": "LIMIT = 4"}
     answer = call(shop, "write_source", {"edits": [change]}).text()
-    assert answer.startswith("1 file changed, +1 -1\n shop/store.py updated +1 -1; lines 1-1; sha256=")
-    assert "symbols: LIMIT" in answer
+    assert answer.startswith("1 file changed, +1 -1\n shop/store.py updated +1 -1; lines 1-1")
     assert "tests: tests/test_store.py" in answer
 
 

@@ -198,7 +198,7 @@ def test_request_in_flight_that_is_no_call_gets_a_real_answer(sandbox: Sandbox, 
             server.stop(signal.SIGKILL)
             os.kill(client.process.pid, signal.SIGCONT)
 
-        assert len(client.receive_answer(7)["result"]["tools"]) == 10
+        assert len(client.receive_answer(7)["result"]["tools"]) == 9
 
 
 def test_half_sent_request_at_the_kill_is_answered(sandbox: Sandbox, sample_repo: Path) -> None:
@@ -211,7 +211,7 @@ def test_half_sent_request_at_the_kill_is_answered(sandbox: Sandbox, sample_repo
         wait_until(lambda: _server_pid(sample_repo) == second.process.pid, "the second serves")
         second.send_raw(line[20:])
 
-        assert len(second.receive_answer(7)["result"]["tools"]) == 10
+        assert len(second.receive_answer(7)["result"]["tools"]) == 9
 
 
 def test_one_of_three_bridges_takes_over(sandbox: Sandbox, sample_repo: Path) -> None:

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.slow
 
 CORE_TOOLS = [
     "call",
-    "describe",
     "git_diff",
     "git_stage_and_commit",
     "read_source",
@@ -418,7 +417,7 @@ def test_a_fault_of_the_protocol_carries_the_error_object(open_peer: OpenPeer) -
 def test_call_is_not_announced_as_read_only(open_peer: OpenPeer) -> None:
     hints = {tool["name"]: tool["annotations"].get("readOnlyHint", False) for tool in _tools(open_peer, "core")}
 
-    reading = {"describe", "git_diff", "read_source", "search"}
+    reading = {"git_diff", "read_source", "search"}
     assert hints == {name: name in reading for name in CORE_TOOLS}
 
 

@@ -212,7 +212,11 @@ def _are_lines(file: SourceFile, first: int, last: int, text: str) -> bool:
 
 
 def _find_once(path: RepoPath, file: SourceFile, wanted: str, asked: tuple[int, int] | None) -> int | None:
-    """Return the only place of a text, None when there is none."""
+    """Return the only place of a text, or the only one in the lines that were asked for; None when there is none."""
+    if asked is not None and 1 <= asked[0] <= asked[1] <= len(file.lines):
+        begin, end = file.starts[asked[0] - 1], file.starts[asked[1]]
+        if file.text.count(wanted, begin, end) == 1:
+            return file.text.find(wanted, begin, end)
     places: list[int] = []
     place = file.text.find(wanted)
     while place >= 0 and len(places) <= _MAX_CANDIDATES:

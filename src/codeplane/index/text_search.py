@@ -231,6 +231,29 @@ def _ends_in_time(expression: Any, piece: bytes, step: int, clock: Clock, deadli
     return now <= deadline
 
 
+def with_text_for_faults(expression: str) -> str | None:
+    """Return an expression whose alternatives that are not valid are plain text; None when that does not help.
+
+    Agents write `load(|save(` for two calls.
+    """
+    import re2  # noqa: PLC0415 - as below.
+
+    def is_valid(text: str) -> bool:
+        options = re2.Options()
+        options.log_errors = False
+        try:
+            re2.compile(text.encode(), options)
+        except re2.error:
+            return False
+        return True
+
+    if is_valid(expression):
+        return None
+    parts = [part if is_valid(part) else re2.escape(part) for part in expression.split("|")]
+    repaired = "|".join(parts)
+    return repaired if len(parts) > 1 and is_valid(repaired) else None
+
+
 def _expression(query: TextQuery) -> Any:
     # 5 ms that questions about names do not need.
     import re2  # noqa: PLC0415

@@ -17,10 +17,8 @@ class CallRequest(Request):
         "operation": ("name", "tool", "op"),
         "arguments": ("params", "args", "input"),
     }
-    operation: str = Field(description="`describe` lists them.")
-    arguments: Annotated[dict[str, Any], BeforeValidator(as_object)] = Field(
-        default_factory=dict, description="Its arguments."
-    )
+    operation: str = Field(description="Such as git_log, map_repo; `describe` lists all.")
+    arguments: Annotated[dict[str, Any], BeforeValidator(as_object)] = Field(default_factory=dict)
 
 
 class CallResult(Result):
@@ -35,7 +33,7 @@ def _handle(_context: CallContext, request: CallRequest) -> CallResult:
 CALL = Operation(
     name="call",
     family="introspection",
-    summary="Run any operation that is not listed as a tool, by name.",
+    summary="Run any operation that is not listed as a tool.",
     request_type=CallRequest,
     result_type=CallResult,
     effect=EffectClass.READ,

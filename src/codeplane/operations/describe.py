@@ -235,5 +235,5 @@ DESCRIBE = Operation(
         Example("How read_source is used", {"action": "tool", "name": "read_source"}),
         Example("What an error means", {"action": "error", "name": "STALE_FILE"}),
     ),
-    profiles=frozenset({"classic", "core"}),
+    profiles=frozenset({"classic"}),
 )

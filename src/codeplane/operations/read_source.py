@@ -200,16 +200,20 @@ def _handle(context: CallContext, request: ReadSourceRequest) -> ReadSourceResul
     rests = list(_rests(context.workspace, request))
     if request.cursor is not None and request.targets:
         context.warnings.append("the cursor says what to read; `targets` was not looked at")
-    has_range = any(rest.last is not None or rest.symbol is not None for rest in rests)
-    room = settings.range_bytes if has_range else settings.page_bytes
-    reader = _Reader(context, room)
+    reader = _Reader(context, settings.range_bytes, settings.page_bytes)
+    later = []
     while rests and reader.room > 0:
         context.check_cancelled()
-        rest = reader.read(rests.pop(0))
-        if rest is not None:
+        first = rests.pop(0)
+        rest = reader.read(first)
+        if rest is first:
+            # What is left of this answer is too short for one line; the next answer starts with it.
             rests.insert(0, rest)
             break
-    return _result(context, reader, rests)
+        if rest is not None:
+            # The other targets come first: the rest of a large file is often not wanted.
+            later.append(rest)
+    return _result(context, reader, [*rests, *later])
 
 
 def _result(context: CallContext, reader: "_Reader", rests: Sequence[_Rest]) -> ReadSourceResult:
@@ -222,7 +226,7 @@ def _result(context: CallContext, reader: "_Reader", rests: Sequence[_Rest]) -> 
         ReadProblem(path=path, error=error.code, message=error.message, required_action=error.hint)
         for path, error in zip(reader.failed_paths, reader.errors, strict=True)
     ]
-    rows = [[r.path, r.first, r.last, r.offset, r.inside_line, r.sha256] for r in rests]
+    rows = [[r.path, r.first, r.last, r.offset, r.inside_line, r.sha256, r.symbol] for r in rests]
     cursor = make_cursor(context.workspace, NAME, {"rest": rows}) if rows else None
     return ReadSourceResult(files=reader.files, problems=problems, cursor=cursor, has_more=bool(rests))
 
@@ -233,8 +237,9 @@ class _Reader:
     Invariant: `errors` and `failed_paths` have the same length; every target ends in files, in errors or in the rest.
     """
 
-    def __init__(self, context: CallContext, room: int) -> None:
+    def __init__(self, context: CallContext, room: int, page: int) -> None:
         self.room = room
+        self._page = page
         self.files: list[SourceFile] = []
         self.errors: list[CodePlaneError] = []
         self.failed_paths: list[str] = []
@@ -243,17 +248,17 @@ class _Reader:
         self._rules = context.workspace.ignore_rules()
 
     def read(self, rest: _Rest) -> _Rest | None:
-        """Read one target and return what remains of it."""
+        """Read one target and return what remains of it; the target itself when nothing of it fits."""
+        asked = rest
         try:
             path = RepoPath.parse(rest.path)
             check_readable(self._rules, path)
             rest = self._located(path, rest)
-            wanted = Wanted(rest.first, rest.last, self.room, rest.offset, rest.inside_line)
-            piece = read_piece(self._root, path, wanted)
+            room = self.room if rest.last is not None else min(self.room, self._page)
+            piece = read_piece(self._root, path, Wanted(rest.first, rest.last, room, rest.offset, rest.inside_line))
             _check_unchanged(path, piece, rest)
             if piece.ends_inside_line and self.files:
-                # What is left of this answer is too short for one line; the next answer starts with it.
-                return rest
+                return asked
         except CodePlaneError as error:
             self.errors.append(with_near_paths(self._workspace, rest.path, error))
             self.failed_paths.append(rest.path)
@@ -261,7 +266,7 @@ class _Reader:
         outline = self._outline(path, piece, rest)
         if outline and piece.last_line > _LINES_WITH_OUTLINE:
             # The outline tells what to ask for; the lines after the first are paid for only when they are wanted.
-            piece = read_piece(self._root, path, Wanted(1, _LINES_WITH_OUTLINE, self.room))
+            piece = read_piece(self._root, path, Wanted(1, _LINES_WITH_OUTLINE, room))
         self.files.append(_source_file(path, piece, rest, outline))
         self.room -= max(len(piece.text.encode("utf-8")), 1)
         if outline and piece.next_offset is None:

@@ -20,6 +20,11 @@ from codeplane.operations.perform import CallControls, Door
 
 NAME = "run"
 _MAX_SHOWN = 8_000
+# Of a longer output so much of the beginning is shown, and the rest from the end.
+_HEAD = 6_000
+# One search of a program gives up to so many hits, page by page.
+_PAGE = 100
+_MAX_HITS = 1_000
 
 
 class RunRequest(Request):
@@ -29,11 +34,15 @@ class RunRequest(Request):
     program: str = Field(
         min_length=1,
         max_length=50_000,
-        description="Python. search(query, **args) and references(symbol) give hits with path, line, column, snippet;"
-        " read(path, start, end) gives text; edit(path, old, new, **args); git(name, **args); call(name, **args)."
-        " Answered: what it prints, and its last expression.",
+        description="Python without imports; each function is a call:\n"
+        "search(query, mode=…), references(symbol): hits with path, line, snippet\n"
+        "read(path, start, end): text\n"
+        "edit(path, old, new, all=True), git('log'), diff(), call(name, …): dicts\n"
+        "The answer is what it prints and its last value. Examples:\n"
+        "for h in references('Store.get'): print(h['path'], read(h['path'], h['line'], h['line'] + 3))\n"
+        "for p in {h['path'] for h in search('old_name')}: edit(p, 'old_name', 'new_name', all=True)",
     )
-    atomic: bool = Field(False, description="Take every change back when the program fails.")
+    atomic: bool = Field(False, description="Undo all when it fails.")
 
 
 class RunResult(Result):
@@ -73,6 +82,26 @@ class _Calls:
         payload: dict[str, Any] = answer.envelope()["result"]
         return payload
 
+    def hits(self, arguments: dict[str, Any], limit: int) -> list[dict[str, Any]]:
+        """Search page by page until there are enough hits."""
+        found: list[dict[str, Any]] = []
+        while True:
+            page = self.result("search", {**arguments, "limit": max(1, min(_PAGE, limit - len(found)))})
+            found += page["results"]
+            cursor = page["pagination"].get("next_cursor")
+            if cursor is None or len(found) >= limit:
+                return found
+            arguments = {**arguments, "cursor": cursor}
+
+    def lines(self, target: dict[str, Any]) -> str:
+        """Read lines of a file, all of them."""
+        page = self.result("read_source", {"targets": [target]})
+        pieces = list(page["files"])
+        while page.get("cursor"):
+            page = self.result("read_source", {"cursor": page["cursor"]})
+            pieces += page["files"]
+        return "".join(str(piece["content"]) for piece in pieces)
+
     def _dispatch(self, name: str, arguments: dict[str, Any]) -> Answer:
         context = self.context
         operation = context.operations.get(name)
@@ -105,9 +134,8 @@ class _Calls:
 
 
 def _functions(calls: _Calls) -> dict[str, Callable[..., Any]]:
-    def search(query: str, **arguments: Any) -> list[dict[str, Any]]:
-        hits: list[dict[str, Any]] = calls.result("search", {"query": query, "limit": 100, **arguments})["results"]
-        return hits
+    def search(query: str, limit: int = _MAX_HITS, **arguments: Any) -> list[dict[str, Any]]:
+        return calls.hits({"query": query, **arguments}, limit)
 
     def references(symbol: str, **arguments: Any) -> list[dict[str, Any]]:
         return search(symbol, mode="references", **arguments)
@@ -116,9 +144,7 @@ def _functions(calls: _Calls) -> dict[str, Callable[..., Any]]:
         if start is None:
             whole = calls.result("read_file_full", {"path": path, "confirm": True, "inline": True})
             return str(whole.get("content", ""))
-        target = {"path": path, "start_line": start, "end_line": end or start}
-        files = calls.result("read_source", {"targets": [target]})["files"]
-        return "".join(str(piece["content"]) for piece in files)
+        return calls.lines({"path": path, "start_line": start, "end_line": end or start})
 
     def edit(path: str, old: str | None = None, new: str | None = None, **arguments: Any) -> dict[str, Any]:
         given = {"path": path, "expected_content": old, "new_content": new, **arguments}
@@ -202,7 +228,8 @@ def _render(result: RunResult) -> str:
         parts.append(returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False))
     text = "\n".join(part for part in parts if part)
     if len(text) > _MAX_SHOWN:
-        text = f"{text[:_MAX_SHOWN]}\n… {len(text) - _MAX_SHOWN} more characters; print less"
+        left_out = len(text) - _MAX_SHOWN
+        text = f"{text[:_HEAD]}\n… {left_out} characters left out here; print less …\n{text[_HEAD - _MAX_SHOWN :]}"
     if result.mutations:
         text += f"\n{counted(len(result.mutations), 'change')}; undo: {result.mutation_id}"
     return text.strip() or f"The program ended after {counted(result.calls, 'call')} and printed nothing."
@@ -211,7 +238,7 @@ def _render(result: RunResult) -> str:
 RUN = Operation(
     name=NAME,
     family="introspection",
-    summary="Run a short program over all operations in one call: loops, filters, edits by rule.",
+    summary="Run a short program in one call: loops over hits, filters, edits by rule; one undo takes it back.",
     request_type=RunRequest,
     result_type=RunResult,
     effect=EffectClass.RECORD,

@@ -20,6 +20,7 @@ from codeplane.index.text_search import (
     find_lines_in,
     language_aliases,
     ordered_files,
+    with_text_for_faults,
 )
 from codeplane.languages.file_names import language_of
 from codeplane.ledger.effects import EffectClass
@@ -72,6 +73,10 @@ def _handle(context: CallContext, request: SearchRequest) -> SearchResult:
 def _found(context: CallContext, request: SearchRequest, ignored: frozenset[str]) -> SearchResult:
     """Answer one query."""
     if request.mode == "lexical":
+        repaired = with_text_for_faults(request.query) if request.regex else None
+        if repaired is not None:
+            context.warnings.append(f"the expression is not valid; searched for `{repaired}`")
+            request = request.model_copy(update={"query": repaired})
         return _lexical(context, request, ignored)
     if not request.query.strip():
         raise CodePlaneError("INVALID_ARGUMENTS", f"mode={request.mode} needs a name.")

@@ -48,10 +48,9 @@ from codeplane.workspace.workspace import Workspace
 NAME = "write_source"
 _MAX_CONTENT = 20_000_000
 _SHOWN_TEXT = 2_000
-_SHOWN_TESTS = 10
+_SHOWN_TESTS = 8
 _SHOWN_REASONS = 3
 _MAX_TESTS = 100
-_SHOWN_SYMBOLS = 20
 _MOST_PREVIEW_LINES = 20_000
 _CONTEXT_LINES = 3
 _RETRIES = 5
@@ -60,7 +59,7 @@ _SHORT_HASH = 12
 _MIN_HASH = 8
 _MIN_SEARCHED = 3
 _MAX_PLACES = 20
-_MAX_DIFF_LINES = 30
+_MAX_DIFF_LINES = 8
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 _DONE: dict[str, Literal["created", "updated", "deleted"]] = {
     "create": "created",
@@ -901,8 +900,6 @@ def _render(result: WriteSourceResult) -> str:
     if result.broken:
         lines.append(" these references have lost their definition:")
         lines.extend(f"  {one}" for one in result.broken)
-    if result.delta.symbols_changed:
-        lines.append(" symbols: " + _listed(result.delta.symbols_changed, _SHOWN_SYMBOLS))
     return "\n".join(lines + _test_lines(result.delta))
 
 
@@ -917,8 +914,6 @@ def _file_lines(file: ChangedFile) -> list[str]:
     )
     if file.real_path is not None:
         parts.append(f"a link to {file.real_path}")
-    if file.file_sha256 is not None:
-        parts.append(f"sha256={file.file_sha256[:_SHORT_HASH]}")
     lines = ["; ".join(parts), *(f"  {line}" for line in (file.diff or "").split("\n") if line)]
     if file.new_syntax_errors:
         lines.append(f"  no longer parses at line {', '.join(map(str, file.new_syntax_errors))}")
@@ -926,18 +921,16 @@ def _file_lines(file: ChangedFile) -> list[str]:
 
 
 def _test_lines(delta: Delta) -> list[str]:
-    lines = []
+    """Return the affected tests in one line; the names of less sure ones only where they are few."""
     sure = [one.path for one in delta.tests_affected if one.confidence == HIGH]
     unsure = [one.path for one in delta.tests_affected if one.confidence != HIGH]
-    if sure:
-        lines.append(" tests: " + _listed(sure, _SHOWN_TESTS))
+    parts = [_listed(sure, _SHOWN_TESTS)] if sure else []
     if unsure:
-        # Their names help only where they are few: a long list is that of nearly all tests.
         is_short = len(delta.tests_affected) <= _SHOWN_TESTS
-        lines.append(" less sure tests: " + (_listed(unsure, _SHOWN_TESTS) if is_short else str(len(unsure))))
+        parts.append(f"less sure: {_listed(unsure, _SHOWN_TESTS) if is_short else len(unsure)}")
     if delta.tests_confidence == PARTIAL:
-        lines.append(" more tests may be affected: " + _listed(delta.tests_unknown, 1))
-    return lines
+        parts.append(f"more may be affected: {_listed(delta.tests_unknown, 1)}")
+    return [f" tests: {'; '.join(parts)}"] if parts else []
 
 
 def _listed(names: Sequence[str], most: int) -> str:

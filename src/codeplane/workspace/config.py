@@ -50,11 +50,9 @@ class ReadSettings:
     """How much of a file one answer carries."""
 
     page_bytes: int = setting(
-        6_500, doc="Source per answer when no line range was asked for.", minimum=500, maximum=1_000_000
+        12_000, doc="Source of one file when no line range was asked for.", minimum=500, maximum=1_000_000
     )
-    range_bytes: int = setting(
-        40_000, doc="Source per answer when line ranges were asked for.", minimum=500, maximum=1_000_000
-    )
+    range_bytes: int = setting(40_000, doc="Source per answer, in all.", minimum=500, maximum=1_000_000)
     full_inline_bytes: int = setting(
         64_000, doc="Largest file that `read_file_full` puts into the answer.", minimum=500, maximum=10_000_000
     )

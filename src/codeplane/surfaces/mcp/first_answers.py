@@ -20,7 +20,7 @@ INSTRUCTIONS = (
     "files. One `write_source` with all edits, which happen together or not at all; what was shown needs no hash. One "
     "check: its answer names syntax errors, leftovers, broken references and affected tests; `undo` takes it back. "
     "`run` loops over hits and edits by rule in one call. "
-    "`describe` lists further operations (git and more), `call` runs them; paths are relative to the repository root."
+    "`call` runs further operations (git and more; `describe` lists them). Paths are relative to the repository root."
 )
 # Those with a handshake; a test compares with the SDK.
 PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
