@@ -257,3 +257,12 @@ def test_asking_changes_nothing_on_disk(git_door: Door) -> None:
     call(git_door, "git_diff")
     call(git_door, "git_diff", {"base": "HEAD"})
     assert {path: path.read_bytes() for path in (root / ".git").rglob("*") if path.is_file()} == before
+
+
+def test_a_long_difference_begins_with_the_list_of_its_files(git_door: Door) -> None:
+    write(git_door.workspace.root, {"docs/guide.md": "x\n" * 3_000, "src/app.py": "y\n"})
+    first = _diff(git_door)
+    assert [line.split()[0] for line in first["overview"]] == ["docs/guide.md", "src/app.py"]
+    assert "docs/guide.md +3000 -3" in first["overview"][0]
+    second = _diff(git_door, cursor=first["pagination"]["next_cursor"])
+    assert second["overview"] == []

@@ -43,6 +43,13 @@ def test_an_alternative_that_is_no_expression_is_read_as_text(door: Door) -> Non
     assert error_of(call(door, "search", {"query": "def mod(", "regex": True})) == "INVALID_ARGUMENTS"
 
 
+@pytest.mark.parametrize("mode", ["lexical", "symbol"])
+def test_a_glob_with_an_exclamation_mark_leaves_files_out(door: Door, mode: str) -> None:
+    write(door.workspace.root, {"lib/mod.py": "def mod():\n    pass\n"})
+    found = result_of(call(door, "search", {"query": "mod", "mode": mode, "scope": {"paths": ["*.py", "!lib/"]}}))
+    assert {hit["path"] for hit in found["results"]} == {"src/pkg/mod.py"}
+
+
 def test_a_change_just_before_the_call_is_seen(door: Door) -> None:
     call(door, "search", {"query": "x"})
     write(door.workspace.root, {"fresh.py": "brand_new = 1\n"})

@@ -272,7 +272,7 @@ def test_a_long_line_is_tried_on_its_beginning_before_all_of_it_is_searched(repo
         {"query": "x", "scope": "src"},
         {"query": "x", "scope": {"paths": [""]}},
         {"query": "x", "scope": {"paths": ["["]}},
-        {"query": "x", "scope": {"paths": ["!src"]}},
+        {"query": "x", "scope": {"paths": ["!"]}},
         {"query": "x", "scope": {"paths": [5]}},
         {"query": "x", "scope": {"languages": [5]}},
         {"query": "x", "scope": {"unknown": 1}},

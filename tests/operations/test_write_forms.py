@@ -77,6 +77,15 @@ def test_a_glob_means_every_file_that_holds_the_text(shop: Door) -> None:
     assert text(shop, "notes.txt") == "limit\n"
 
 
+def test_a_count_over_a_glob_is_that_of_all_files_together(shop: Door) -> None:
+    change = {"path": "shop/**/*.py", "old": "limit", "new": "most", "count": 4}
+    refused = call(shop, "write_source", {"edits": [change]})
+    assert error_of(refused) == "CONTENT_AMBIGUOUS"
+    assert "5 occurrences, not 4: shop/other.py 3, shop/store.py 2" in refused.text()
+    result_of(call(shop, "write_source", {"edits": [{**change, "count": 5}]}))
+    assert "limit" not in text(shop) + text(shop, "shop/other.py")
+
+
 def test_a_definition_is_replaced_by_its_name_and_keeps_its_decorators(shop: Door) -> None:
     found = edited(shop, definition="total", new="def total(lines):\n    return 0\n")
     assert "@cached\ndef total(lines):\n    return 0\n\n\nclass Store" in found

@@ -466,3 +466,21 @@ def matcher_for(pattern: str) -> Callable[[str], bool]:
     if found is None or not found[1]:
         raise ValueError(pattern)
     return _matcher(found[0])
+
+
+def matcher_for_all(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Return a test for several globs: any of them may fit, none with a `!` before it may; no glob fits everything.
+
+    Raises:
+        ValueError: as `matcher_for`.
+    """
+    wanted: list[Callable[[str], bool]] = []
+    unwanted: list[Callable[[str], bool]] = []
+    for pattern in patterns:
+        (unwanted if pattern.startswith("!") else wanted).append(matcher_for(pattern.removeprefix("!")))
+
+    def fits(path: str) -> bool:
+        is_wanted = not wanted or any(matches(path) for matches in wanted)
+        return is_wanted and not any(matches(path) for matches in unwanted)
+
+    return fits

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from codeplane.core.clock import Clock, SystemClock
 from codeplane.core.errors import CodePlaneError
-from codeplane.index.ignore_rules import matcher_for
+from codeplane.index.ignore_rules import matcher_for_all
 from codeplane.index.index_store import IndexedFile
 from codeplane.index.reconcile import IndexState
 
@@ -109,16 +109,14 @@ def _lines_of(
 
 def ordered_files(state: IndexState, query: TextQuery) -> tuple[IndexedFile, ...]:
     """Return the files in scope in the order in which they are searched."""
-    matchers = [matcher_for(pattern) for pattern in query.paths]
     languages = frozenset(query.languages)
-    if not languages and not matchers and not query.without:
+    if not languages and not query.paths and not query.without:
         return state.in_order
+    fits = matcher_for_all(query.paths)
     return tuple(
         file
         for file in state.in_order
-        if file.path not in query.without
-        and (not languages or file.language in languages)
-        and (not matchers or any(matches(file.path) for matches in matchers))
+        if file.path not in query.without and (not languages or file.language in languages) and fits(file.path)
     )
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import counted, printable_name
-from codeplane.git.differences import Comparison, read_difference
+from codeplane.git.differences import Comparison, Difference, read_difference
 from codeplane.git.history import merge_base
 from codeplane.git.revisions import resolve, resolve_range
 from codeplane.git.status import Status, read_status
@@ -32,6 +32,7 @@ from codeplane.workspace.workspace import Workspace
 NAME = "git_diff"
 _MOST_UNTRACKED: Final = 50
 _SHOWN_UNTRACKED: Final = 20
+_MAX_OVERVIEW: Final = 50
 
 
 class GitDiffRequest(Request):
@@ -71,6 +72,7 @@ class GitDiffResult(Result):
     compared: str = Field(description="Which sides.")
     files: list[DiffFile]
     stats: DiffStats
+    overview: list[str] = Field(default_factory=list, description="On the first of several pages: every changed file.")
     untracked: list[str] = Field(default_factory=list, description="Files that no diff shows, because git has none.")
     untracked_count: int = 0
     staged_not_shown: int = Field(0, description="Staged changes that this comparison leaves out.")
@@ -105,6 +107,7 @@ def _handle(context: CallContext, request: GitDiffRequest) -> GitDiffResult:
         compared=question.words,
         files=files,
         stats=stats_of(difference),
+        overview=_overview(difference) if rest is not None and request.cursor is None else [],
         untracked=[printable_name(name) for name in untracked[:_MOST_UNTRACKED]],
         untracked_count=len(untracked),
         staged_not_shown=len(status.staged) if status is not None and question.comparison.base is None else 0,
@@ -113,6 +116,15 @@ def _handle(context: CallContext, request: GitDiffRequest) -> GitDiffResult:
             total_estimate=len(difference.files),
         ),
     )
+
+
+def _overview(difference: Difference) -> list[str]:
+    """Return the changed files with their numbers of changed lines."""
+    changes = [file.change for file in difference.files[:_MAX_OVERVIEW]]
+    return [
+        f"{printable_name(one.path)} {'binary' if one.is_binary else f'+{one.insertions} -{one.deletions}'}"
+        for one in changes
+    ]
 
 
 def _first(context: CallContext, request: GitDiffRequest) -> _Question:
@@ -198,6 +210,7 @@ def _oid(value: Any) -> str | None:
 def _render(result: GitDiffResult) -> str:
     stats = result.stats
     lines = [f"{result.compared}: {counted(stats.files_changed, 'file')}, +{stats.insertions} -{stats.deletions}"]
+    lines.extend(f" {line}" for line in result.overview)
     lines.extend(render_files(result.files))
     if not stats.files_changed:
         lines[0] = f"{result.compared}: no differences"

@@ -10,7 +10,7 @@ from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import counted
 from codeplane.index.file_order import file_rank
-from codeplane.index.ignore_rules import BUILT_IN_SOURCE, matcher_for
+from codeplane.index.ignore_rules import BUILT_IN_SOURCE, matcher_for_all
 from codeplane.index.reconcile import IndexState
 from codeplane.index.text_search import (
     LineHit,
@@ -272,7 +272,7 @@ def _needs_links(request: SearchRequest) -> bool:
 def _check_patterns(patterns: list[str]) -> None:
     for pattern in patterns:
         try:
-            matcher_for(pattern)
+            matcher_for_all([pattern])
         except ValueError as error:
             raise CodePlaneError("INVALID_ARGUMENTS", f"The path pattern `{pattern[:80]}` selects nothing.") from error
 
@@ -388,6 +388,22 @@ def _render(result: SearchResult) -> str:
 
 
 def _hit_lines(results: list[SearchHit]) -> list[str]:
+    lines: list[str] = []
+    for route, group in itertools.groupby(results, key=_route):
+        if route is not None:
+            lines.append(f"{route}:")
+            lines.extend(f" {hit.path}:{hit.line}" for hit in group)
+            continue
+        lines.extend(_lines_by_file(list(group)))
+    return lines
+
+
+def _route(hit: SearchHit) -> str | None:
+    """Return by which way a file imports, None for other hits; importers of one way are listed together."""
+    return hit.matched if hit.symbol is not None and hit.symbol.kind == "import" and hit.tier is None else None
+
+
+def _lines_by_file(results: list[SearchHit]) -> list[str]:
     lines: list[str] = []
     for (path, query), of_file in itertools.groupby(results, key=lambda hit: (hit.path, hit.query)):
         hits = list(of_file)

@@ -19,7 +19,7 @@ class SearchScope(Lenient):
     """Where to look."""
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"paths": ("path", "include", "glob"), "languages": ("language",)}
-    paths: _TextList = Field(default_factory=list, description="Globs as in .gitignore.")
+    paths: _TextList = Field(default_factory=list, description="Globs; `!` excludes.")
     languages: _TextList = Field(default_factory=list, json_schema_extra=RARELY)
     kinds: _TextList = Field(default_factory=list, description="Symbol kinds.", json_schema_extra=RARELY)
 

@@ -430,6 +430,7 @@ def _add_importers(
 ) -> None:
     reader = question.reader
     rows = [one for one in importers(reader, file, numbers) if question.accepts(one.path)]
+    rows.sort(key=lambda one: (one.through, one.path, one.start))
     for row in rows:
         importing = reader.file_at(row.path)
         if importing is not None:
@@ -438,13 +439,12 @@ def _add_importers(
             found.hits.append(_line_hit(question, importing, reader.text(importing), row.start, info, words))
     n_through = len({row.path for row in rows if row.through} - {row.path for row in rows if not row.through})
     files = counted(len({row.path for row in rows}), "file")
-    found.about.append(
-        f"{title}: imported by {files}" + (f", {n_through} of them only through others" * bool(n_through))
-    )
+    found.about.append(f"{title}: imported by {files}" + (f", {n_through} of them from a re-export" * bool(n_through)))
     computing = _computed_imports(question)
     if computing:
         files = counted(len(computing), "file")
-        found.about.append(f"Perhaps not complete: {files} import by a computed name, such as {computing[0]}.")
+        doubt = f"Perhaps not complete: {files} import by a computed name, such as {computing[0]}."
+        found.about[:] = [*(line for line in found.about if line != doubt), doubt]
 
 
 def _computed_imports(question: _Question) -> list[str]:

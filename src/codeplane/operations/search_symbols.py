@@ -10,7 +10,7 @@ from codeplane.core.printable import counted
 from codeplane.index.facts.outline import LAST_LINE, Outline
 from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactFile, FactReader
-from codeplane.index.ignore_rules import matcher_for
+from codeplane.index.ignore_rules import matcher_for_all
 from codeplane.index.import_search import count_importing_files, file_or_module, find_imports
 from codeplane.index.linking.stored_links import Tier
 from codeplane.index.reconcile import IndexState
@@ -180,9 +180,9 @@ def ignored_files(context: CallContext, request: SearchRequest) -> frozenset[str
 
 
 def _path_test(context: CallContext, request: SearchRequest) -> Callable[[str], bool]:
-    matchers = [matcher_for(pattern) for pattern in request.scope.paths]
+    fits = matcher_for_all(request.scope.paths)
     ignored = ignored_files(context, request)
-    return lambda path: path not in ignored and (not matchers or any(matches(path) for matches in matchers))
+    return lambda path: path not in ignored and fits(path)
 
 
 def _definition_test(context: CallContext, request: SearchRequest) -> Callable[[str], bool]:

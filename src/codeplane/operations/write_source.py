@@ -59,7 +59,7 @@ _SHORT_HASH = 12
 _MIN_HASH = 8
 _MIN_SEARCHED = 3
 _MAX_PLACES = 20
-_MAX_DIFF_LINES = 8
+_MAX_DIFF_LINES = 24
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 _DONE: dict[str, Literal["created", "updated", "deleted"]] = {
     "create": "created",
@@ -97,7 +97,7 @@ class SourceEdit(Lenient):
     )
     new_content: str | None = Field(None, max_length=_MAX_CONTENT, json_schema_extra={SHORT_NAME: "new"})
     all: bool = Field(False, description="Every occurrence.")
-    count: int | None = Field(None, ge=1, description="Exactly so many.")
+    count: int | None = Field(None, ge=1, description="Exactly so many, in all.")
     regex: bool = Field(False, description="old is RE2; \\1 is a group.")
     start_line: int | None = Field(None, ge=1, description="Before this call.")
     end_line: int | None = Field(None, ge=0, description="start_line - 1 inserts.")
@@ -309,26 +309,33 @@ def _per_file(workspace: Workspace, edit: SourceEdit) -> list[SourceEdit]:
     fits = matcher_for(edit.path)
     workspace.refresh_index()
     paths = sorted(path for path in workspace.index.state().files if fits(path))
-    holding = [path for path in paths if _holds(workspace, path, edit)]
-    if not holding:
+    found = {path: number for path in paths if (number := _n_occurrences(workspace, path, edit))}
+    total = sum(found.values())
+    if not found:
         message = f"None of {counted(len(paths), 'file')} that match `{edit.path[:80]}` holds the text."
         raise CodePlaneError("CONTENT_NOT_FOUND", message, details={"files": len(paths)})
-    everywhere = {"all": edit.all or edit.count is None}
-    return [edit.model_copy(update={"path": path, **everywhere}) for path in holding]
+    if edit.count is not None and edit.count != total:
+        shown = _listed([f"{path} {number}" for path, number in found.items()], _SHOWN_TESTS)
+        message = (
+            f"The files that match `{edit.path[:80]}` have {counted(total, 'occurrence')}, not {edit.count}: {shown}."
+        )
+        hint = "Send the right count, or `all: true` without it."
+        raise CodePlaneError("CONTENT_AMBIGUOUS", message, hint=hint, details={"files": found})
+    return [edit.model_copy(update={"path": path, "all": True, "count": None}) for path in found]
 
 
-def _holds(workspace: Workspace, path: str, edit: SourceEdit) -> bool:
+def _n_occurrences(workspace: Workspace, path: str, edit: SourceEdit) -> int:
+    """Return how often a file holds the text of an edit."""
     found = workspace.editor.look(RepoPath.known(path))
     if found is None or found.image.is_link:
-        return False
+        return 0
     try:
         file = read_text(found.image.data)
-        _occurrences(RepoPath.known(path), file, edit.model_copy(update={"count": None, "all": True}))
+        return len(_occurrences(RepoPath.known(path), file, edit.model_copy(update={"count": None, "all": True})))
     except CodePlaneError as error:
         if error.code == "INVALID_ARGUMENTS":
             raise
-        return False
-    return True
+        return 0
 
 
 def _effects(workspace: Workspace, request: WriteSourceRequest) -> Effects:
@@ -429,7 +436,9 @@ def _with_traces(
     """Return the result with the diff of edits by rule, and with the places that still hold what they replaced."""
     shown = {one.path for one in request.edits if _is_by_rule(one)}
     files = [
-        file.model_copy(update={"diff": _short_diff(plan)}) if plan.where.asked.text in shown else file
+        file.model_copy(update={"diff": _short_diff(plan, max(2, _MAX_DIFF_LINES // len(shown)))})
+        if plan.where.asked.text in shown
+        else file
         for file, plan in zip(result.delta.files, plans, strict=True)
     ]
     delta = result.delta.model_copy(update={"files": files})
@@ -441,11 +450,11 @@ def _is_by_rule(edit: SourceEdit) -> bool:
     return edit.all or edit.regex or edit.count is not None
 
 
-def _short_diff(plan: _FilePlan) -> str | None:
+def _short_diff(plan: _FilePlan, most: int) -> str | None:
     lines = _diff_of(plan, n_context=0).split("\n")[2:]
     changed = [line for line in lines if line[:1] in {"+", "-"}]
-    if len(changed) > _MAX_DIFF_LINES:
-        changed = [*changed[:_MAX_DIFF_LINES], f"… {len(changed) - _MAX_DIFF_LINES} more changed lines"]
+    if len(changed) > most:
+        changed = [*changed[:most], f"… {len(changed) - most} more changed lines"]
     return "\n".join(changed) or None
 
 
