@@ -67,7 +67,8 @@ def finish(play: Play, answer: str) -> dict[str, Any]:
 def costs(play: Play) -> dict[str, int]:
     """Count calls, turns, tokens and errors, and the context that the model read over all turns.
 
-    Each turn, and the final answer, reads the tools, the prompt and all that was written and read before.
+    Each turn, and the final answer, reads the tools, the prompt and all that was written and read before. The list of
+    tools is the same in every turn and cached by most models, so that the context without it is told too.
     """
     calls = play.calls()
     turns = max((call["turn"] for call in calls), default=0)
@@ -82,6 +83,7 @@ def costs(play: Play) -> dict[str, int]:
         "tokens_in": sum(call["chars_in"] for call in calls) // CHARS_PER_TOKEN,
         "tokens_out": sum(call["chars_out"] for call in calls) // CHARS_PER_TOKEN,
         "context": context // CHARS_PER_TOKEN,
+        "context_without_tools": (context - (turns + 1) * len(play.system_text())) // CHARS_PER_TOKEN,
         "tool_errors": sum(call["is_error"] for call in calls),
         "shell_calls": sum(call["tool"] == "shell" for call in calls),
     }

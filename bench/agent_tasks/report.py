@@ -2,11 +2,12 @@
 
 import json
 import statistics
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-COUNTS = ("calls", "turns", "tokens_in", "tokens_out", "context", "tool_errors")
+COUNTS = ("calls", "turns", "tokens_in", "tokens_out", "context", "context_without_tools", "tool_errors")
 ARMS = ("shell", "codeplane")
 Row = dict[str, Any]
 
@@ -18,6 +19,9 @@ def report_rows(directories: Iterable[Path]) -> list[Row]:
     """
     played: dict[str, dict[str, list[Row]]] = {}
     for directory in directories:
+        if not (directory / "result.json").exists():
+            print(f"not finished: {directory}", file=sys.stderr)
+            continue
         result = json.loads((directory / "result.json").read_text(encoding="utf-8"))
         played.setdefault(result["task"], {}).setdefault(result["arm"], []).append(result)
     rows = [_row(task, {arm: _mean(results) for arm, results in arms.items()}) for task, arms in played.items()]

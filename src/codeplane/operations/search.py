@@ -392,15 +392,16 @@ def _hit_lines(results: list[SearchHit]) -> list[str]:
     for route, group in itertools.groupby(results, key=_route):
         if route is not None:
             lines.append(f"{route}:")
-            lines.extend(f" {hit.path}:{hit.line}" for hit in group)
+            lines.extend(f" {hit.path}" + (f":{hit.line}" if hit.line > 1 else "") for hit in group)
             continue
         lines.extend(_lines_by_file(list(group)))
     return lines
 
 
 def _route(hit: SearchHit) -> str | None:
-    """Return by which way a file imports, None for other hits; importers of one way are listed together."""
-    return hit.matched if hit.symbol is not None and hit.symbol.kind == "import" and hit.tier is None else None
+    """Return how a file that is a hit as a whole relates to the query; such files are listed together."""
+    is_whole = hit.symbol is not None and hit.symbol.kind in {"import", "test file"} and hit.tier is None
+    return hit.matched if is_whole else None
 
 
 def _lines_by_file(results: list[SearchHit]) -> list[str]:
