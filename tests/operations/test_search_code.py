@@ -79,9 +79,11 @@ def test_a_long_definition_is_cut_around_the_hit_and_keeps_its_header(shop: Door
 
 
 def test_a_long_class_is_shown_with_the_names_of_its_members(shop: Door) -> None:
-    shown = list(_shown(_search(shop, query="Store", mode="definitions", show="code", budget=400)).values())
+    answer = _search(shop, query="Store", mode="definitions", show="code", budget=400)
+    shown = list(_shown(answer).values())
     assert "    def get_39(self):" in shown
     assert "        return 39" not in shown
+    assert answer.text().rstrip().endswith("… until 201")
 
 
 def test_a_line_outside_of_definitions_is_shown_with_its_neighbours(shop: Door) -> None:

@@ -29,7 +29,7 @@ PYTHON: dict[str, str | bytes] = {
         "class Wolf(Animal):\n    pass\n\n\n"
         "class Mixed(Puppy, Wolf):\n    pass\n\n\n"
         "class LoudWolf(Loud, Wolf):\n    pass\n\n\n"
-        "class Made(make()):\n    pass\n\n\n"
+        "class Made(make()):\n    speak = None\n\n\n"
         "class Überhund(Dog):\n    def speak(self):\n        return 'ü'\n\n\n"
         "callback = [feed]\n\n\n@feed\ndef decorated(thing):\n    thing.speak()\n    return feed(\n        thing)\n"
     ),
@@ -249,3 +249,7 @@ def test_a_language_without_links_says_that_bases_are_not_known(repo: Path) -> N
     door = Door(open_test_workspace(repo), OPERATIONS)
     assert hits(door, "A", "subclasses") == []
     assert "bases of kotlin classes are not known" in about(door, "A", "subclasses")
+
+
+def test_a_class_that_lacks_the_member_raises_no_doubt_about_its_overrides(repo: Path) -> None:
+    assert "Perhaps not complete" not in about(opened(repo, "python"), "Animal.name", "overrides")

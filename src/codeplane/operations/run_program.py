@@ -19,9 +19,9 @@ from codeplane.operations.operation import CallContext, Example, Operation, no_e
 from codeplane.operations.perform import CallControls, Door
 
 NAME = "run"
-_MAX_SHOWN = 8_000
+_MAX_SHOWN = 20_000
 # Of a longer output so much of the beginning is shown, and the rest from the end.
-_HEAD = 6_000
+_HEAD = 16_000
 # One search of a program gives up to so many hits, page by page.
 _PAGE = 100
 _MAX_HITS = 1_000

@@ -425,9 +425,10 @@ def _code_lines(pieces: list[CodePiece]) -> list[str]:
     for path, of_file in itertools.groupby(pieces, key=lambda piece: piece.path):
         lines.append(path)
         for number, piece in enumerate(of_file):
-            lines.extend(["…"] if number else [])
+            lines.extend(["…"] if number and not lines[-1].startswith("… until") else [])
             for line, text in enumerate(piece.content.split("\n"), piece.start_line):
                 lines.append(f"{line}{':' if line in piece.hits else ''}\t{text}".rstrip())
+            lines.extend([f"… until {piece.goes_on_until}"] if piece.goes_on_until else [])
     return lines
 
 

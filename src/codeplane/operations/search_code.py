@@ -54,14 +54,14 @@ def with_code(
         if file is None:
             hits.append(hit)
             continue
-        wanted = _lines_for(file, hit, request, room)
+        wanted, end = _lines_for(file, hit, request, room)
         cost = file.cost_of(wanted)
         if cost > room and files:
             hits.append(hit)
             continue
         if cost > room:
             wanted = range(hit.line, hit.line + 1)
-        files.setdefault(hit.path, file).add(hit.line, wanted)
+        files.setdefault(hit.path, file).add(hit.line, wanted, end)
         room = max(0, room - cost)
         hits.append(hit.model_copy(update={"snippet": None}))
     pieces = [piece for file in files.values() for piece in file.pieces()]
@@ -92,22 +92,24 @@ class _ShownFile:
     outline: Outline | None
     shown: set[int] = field(default_factory=set)
     hits: set[int] = field(default_factory=set)
+    ends: dict[int, int] = field(default_factory=dict)
 
     def cost_of(self, wanted: Iterable[int]) -> int:
         """Return the characters of the lines that are not shown yet."""
         return sum(len(self.lines[number - 1]) + 6 for number in wanted if number not in self.shown)
 
-    def add(self, hit: int, wanted: Iterable[int]) -> None:
-        """Show these lines; one of them is a hit."""
-        self.shown.update(wanted)
-        self.shown.add(hit)
+    def add(self, hit: int, wanted: Iterable[int], end: int) -> None:
+        """Show these lines of something that goes on until `end`; one of them is a hit."""
+        wanted = {*wanted, hit}
+        self.shown |= wanted
         self.hits.add(hit)
+        self.ends[max(wanted)] = max(end, self.ends.get(max(wanted), 0))
 
     def pieces(self) -> list[CodePiece]:
-        """Return the lines that are shown, each run of them as one piece; a gap of two lines is filled."""
+        """Return the lines that are shown, each run of them as one piece; a gap of one line is filled."""
         numbers = sorted(self.shown)
         for one, following in itertools.pairwise(numbers.copy()):
-            if following - one <= 3:
+            if following - one == 2:
                 numbers.extend(range(one + 1, following))
         numbers.sort()
         pieces = []
@@ -115,7 +117,11 @@ class _ShownFile:
             own = [number for _, number in run]
             content = "\n".join(self.lines[number - 1] for number in own)
             found = [number for number in own if number in self.hits]
-            pieces.append(CodePiece(path=self.path, start_line=own[0], hits=found, content=content))
+            end = self.ends.get(own[-1], 0)
+            goes_on = end if end > own[-1] else None
+            pieces.append(
+                CodePiece(path=self.path, start_line=own[0], hits=found, content=content, goes_on_until=goes_on)
+            )
         return pieces
 
 
@@ -141,13 +147,13 @@ def _shortened(line: str) -> str:
     return line if len(line) <= _MAX_LINE else f"{line[: _MAX_LINE - 1]}…"
 
 
-def _lines_for(file: _ShownFile, hit: SearchHit, request: SearchRequest, room: int) -> Iterable[int]:
-    """Return the lines to show for one hit."""
+def _lines_for(file: _ShownFile, hit: SearchHit, request: SearchRequest, room: int) -> tuple[Iterable[int], int]:
+    """Return the lines to show for one hit, and the last line of the definition that they are of."""
     if request.show == "lines":
-        return _around(file, hit.line, request.context)
+        return _around(file, hit.line, request.context), 0
     number = _definition_around(file.outline, hit)
     if file.outline is None or number is None:
-        return _around(file, hit.line, _LINES_AROUND_TOP_LEVEL)
+        return _around(file, hit.line, _LINES_AROUND_TOP_LEVEL), 0
     first, name_line, _, last = file.outline.lines[number]
     first -= _decorators_above(file, first)
     whole = [
@@ -157,13 +163,13 @@ def _lines_for(file: _ShownFile, hit: SearchHit, request: SearchRequest, room: i
     ]
     is_asked_for = hit.matched is not None and hit.line == name_line
     if len(whole) <= _SHORT or (is_asked_for and file.cost_of(whole) <= room // 2):
-        return whole
+        return whole, last
     if is_asked_for:
-        return (*whole[:_HEAD], *_member_lines(file.outline, number, whole[_HEAD:]))
+        return (*whole[:_HEAD], *_member_lines(file.outline, number, whole[_HEAD:])), last
     if hit.line <= name_line:
-        return whole[: 2 * _LINES_AROUND]
+        return whole[: 2 * _LINES_AROUND], last
     around = _around(file, hit.line, _LINES_AROUND)
-    return (*range(first, name_line + 1), *(line for line in around if line in whole))
+    return (*range(first, name_line + 1), *(line for line in around if line in whole)), last
 
 
 def _docstring(file: "_ShownFile", name_line: int, last: int) -> range:

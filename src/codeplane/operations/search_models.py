@@ -134,6 +134,7 @@ class CodePiece(Result):
     start_line: int
     hits: list[int] = Field(description="The lines that were found.")
     content: str
+    goes_on_until: int | None = Field(None, description="The last line of a definition that is cut here.")
 
 
 class SearchResult(Result):

@@ -28,6 +28,7 @@ from codeplane.index.relations import (
     TypeGraph,
     holder_of,
     importers,
+    members_of,
     mixins_before,
     overridden,
     overrides,
@@ -334,7 +335,7 @@ def _overrides(question: _Question, symbol: Symbol, found: _Found) -> None:
     unknown = [text[:80] for text in known if text.rpartition(".")[2] not in _WITHOUT_MEMBERS]
     if unknown:
         found.about.append(f"{_name_at(reader, holder)} has bases whose members are not known: {', '.join(unknown)}.")
-    _add_unresolved(question, graph, symbol, subclasses(graph, [holder]), found)
+    _add_unresolved(question, graph, symbol, subclasses(graph, [holder]), found, asked.name)
 
 
 def _graph_of(question: _Question, symbol: Symbol, found: _Found) -> TypeGraph | None:
@@ -358,11 +359,21 @@ def _types_below(question: _Question, graph: TypeGraph, symbol: Symbol, found: _
 
 
 def _add_unresolved(
-    question: _Question, graph: TypeGraph, symbol: Symbol, below: Iterable[Place], found: _Found
+    question: _Question, graph: TypeGraph, symbol: Symbol, below: Iterable[Place], found: _Found, member: str = ""
 ) -> None:
-    """Say which classes have a base that may be one of these, or list them when all are asked for."""
+    """Say which classes have a base that may be one of these, or list them when all are asked for.
+
+    With a member only those count that have it, or a subclass of theirs has.
+    """
     known = {*below, *symbol.targets}
     doubtful = [place for place in graph.unresolved if place not in known and _is_in(question, place)]
+    if member:
+        reader = question.reader
+        doubtful = [
+            place
+            for place in doubtful
+            if any(member in members_of(reader, one) for one in (place, *subclasses(graph, [place])))
+        ]
     what = "class has a base that could not be resolved", "classes have a base that could not be resolved"
     _add_doubtful(question, doubtful, what, "a base could not be resolved", found)
 

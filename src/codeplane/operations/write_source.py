@@ -467,6 +467,9 @@ def _remaining(context: CallContext, edits: Sequence[SourceEdit]) -> list[Remain
     for old in dict.fromkeys(one.expected_content for one in edits if _is_by_rule(one) and not one.regex):
         if old is None or "\n" in old or len(old.strip()) < _MIN_SEARCHED:
             continue
+        if any(old in _new_text(one) for one in edits if one.expected_content == old):
+            # Something was added to the text; that it is elsewhere, too, says nothing.
+            continue
         query = TextQuery(old, whole_word=old.isidentifier())
         places = [f"{hit.path}:{hit.line}" for hit in islice(find_lines(state, query, None), _MAX_PLACES + 1)]
         if places:
