@@ -191,3 +191,9 @@ def test_no_line_is_shown_twice_and_every_hit_is_somewhere(
     shown = _shown(answer) if result_of(answer).get("code") else {}
     for hit in result_of(answer)["results"]:
         assert "snippet" in hit or (hit["path"], hit["line"]) in shown
+
+
+def test_several_queries_tell_their_hits_per_file(shop: Door) -> None:
+    result = result_of(_search(shop, queries=["total", "LIMIT"], limit=1))
+    assert result["hits_per_file"]["shop/use.py"] == 2
+    assert "files" not in result

@@ -92,7 +92,7 @@ def test_a_client_gets_its_tools_before_there_is_a_server(sandbox: Sandbox, samp
         answer = peer.receive_answer(7)["result"]
         code = peer.finish()
 
-    assert (len(names), "A sample repository." in text_of(answer), code) == (10, True, 0)
+    assert (len(names), "A sample repository." in text_of(answer), code) == (9, True, 0)
     assert [json.loads(line).get("id") for line in peer.lines] == [101, 102, 103, 7]
 
 
@@ -105,7 +105,7 @@ _READ = {"name": "read_source", "arguments": {"targets": ["README.md"]}}
         ("", ("--profile", "full"), 30),
         ("", ("--profile", "search,describe"), 2),
         ("mcp:\n  profile: search\n", (), 1),
-        ("# profile: full\n", (), 10),
+        ("# profile: full\n", (), 9),
         ("", ("--set", "mcp.profile=search,describe"), 2),
     ],
 )

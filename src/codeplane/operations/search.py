@@ -97,14 +97,14 @@ def _joined(parts: list[tuple[str, SearchResult]]) -> SearchResult:
     files: dict[str, int] = {}
     for query, part in parts:
         hits.extend(hit.model_copy(update={"query": query}) for hit in part.results)
-        for path, count in part.files.items():
+        for path, count in part.hits_per_file.items():
             files[path] = files.get(path, 0) + count
         about.append(f"`{query[:80]}`: {_how_many(part)}{f' {part.about}' if part.about else ''}")
     totals = [part.pagination.total_estimate for _, part in parts]
     total = sum(total for total in totals if total is not None) if None not in totals else None
     changed = {
         "results": hits,
-        "files": files,
+        "hits_per_file": files,
         "about": "\n".join(about),
         "pagination": Pagination(total_estimate=total),
     }
@@ -185,7 +185,7 @@ def _best_first(
     if query.ignore_case and not request.ignore_case:
         place["any_case"] = True
     pages = Pagination(next_cursor=make_cursor(context.workspace, NAME, place), total_estimate=len(ordered))
-    return result.model_copy(update={"pagination": pages, "files": _per_file(ordered)})
+    return result.model_copy(update={"pagination": pages, "hits_per_file": _per_file(ordered)})
 
 
 def _stamp(hits: list[LineHit]) -> str:
@@ -333,7 +333,7 @@ def _result(
         query_time_ms=0,
         epoch=state.epoch,
         about="No line holds this text in this case; lines that hold it in another:" if is_other_case else None,
-        files=_per_file(hits) if cursor is not None else {},
+        hits_per_file=_per_file(hits) if cursor is not None else {},
         files_searched=len(searched) - sum(bool(file.problem) for file in searched),
         not_searched=dict(sorted(problems.items())),
     )
@@ -437,7 +437,7 @@ def _left_out(result: SearchResult) -> list[str]:
     if not result.pagination.next_cursor:
         return []
     shown = Counter(hit.path for hit in result.results)
-    left = {path: count - shown[path] for path, count in result.files.items() if count > shown[path]}
+    left = {path: count - shown[path] for path, count in result.hits_per_file.items() if count > shown[path]}
     if not left:
         return []
     named = [f"{path} {count}" for path, count in itertools.islice(left.items(), _MAX_LISTED)]

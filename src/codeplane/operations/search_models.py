@@ -142,7 +142,9 @@ class SearchResult(Result):
 
     results: list[SearchHit]
     code: list[CodePiece] = Field(default_factory=list, description="With show=code or context; best files first.")
-    files: dict[str, int] = Field(default_factory=dict, description="Hits per file, as far as they were counted.")
+    hits_per_file: dict[str, int] = Field(
+        default_factory=dict, description="Hits per file, as far as they were counted."
+    )
     pagination: Pagination
     query_time_ms: int
     epoch: int

@@ -50,7 +50,7 @@ class ReadSettings:
     """How much of a file one answer carries."""
 
     page_bytes: int = setting(
-        12_000, doc="Source of one file when no line range was asked for.", minimum=500, maximum=1_000_000
+        8_000, doc="Source of one file when no line range was asked for.", minimum=500, maximum=1_000_000
     )
     range_bytes: int = setting(40_000, doc="Source per answer, in all.", minimum=500, maximum=1_000_000)
     full_inline_bytes: int = setting(
