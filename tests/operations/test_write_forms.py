@@ -263,3 +263,24 @@ def test_lines_say_which_of_several_occurrences_is_meant(shop: Door) -> None:
     assert text(shop, "a.py") == "x = TypeError, 1\ny = UsageError, 2\nz = TypeError, TypeError\n"
     twice = {**edit, "start_line": 3, "end_line": 3, "old": "TypeError"}
     assert error_of(call(shop, "write_source", {"edits": [twice]})) == "CONTENT_AMBIGUOUS"
+
+
+def test_a_glob_leaves_out_what_git_ignores(shop: Door) -> None:
+    write(shop.workspace.root, {".gitignore": "made/\n", "made/gen.py": "limit = 9\n"})
+    found = result_of(call(shop, "write_source", {"edits": [{"path": "**/*.py", "old": "limit", "new": "most"}]}))
+    assert [file["path"] for file in found["delta"]["files"]] == ["shop/other.py", "shop/store.py"]
+    assert text(shop, "made/gen.py") == "limit = 9\n"
+
+
+def test_a_replacement_by_the_same_text_changes_nothing(shop: Door) -> None:
+    found = result_of(
+        call(shop, "write_source", {"edits": [{"path": "shop/store.py", "old": "limit = 3", "new": "limit = 3"}]})
+    )
+    assert (found["applied"], found["summary"]) == (False, "nothing changed: the files have this content already")
+
+
+def test_a_name_that_several_definitions_have_is_refused_with_their_lines(shop: Door) -> None:
+    write(shop.workspace.root, {"twice.py": "def f():\n    return 1\n\n\ndef f():\n    return 2\n"})
+    answer = call(shop, "write_source", {"edits": [{"path": "twice.py", "definition": "f", "new": "def f(): ...\n"}]})
+    assert error_of(answer) == "CONTENT_AMBIGUOUS"
+    assert "2 times: at lines 1, 5" in answer.text()

@@ -283,7 +283,7 @@ class _FilePlan:
 def _expanded(workspace: Workspace, request: WriteSourceRequest) -> WriteSourceRequest:
     """Return the request with one edit per file: patches are taken apart, globs name the files that hold the text."""
     edits = _edits_of_patch(request.patch) if request.patch is not None else request.edits
-    found = [one for edit in edits for one in _per_file(workspace, edit)]
+    found = [one for edit in edits for one in _per_file(workspace, edit, with_ignored=request.allow_ignored)]
     return request.model_copy(update={"edits": found, "patch": None})
 
 
@@ -301,14 +301,16 @@ def _edits_of_patch(patch: str) -> list[SourceEdit]:
     return edits
 
 
-def _per_file(workspace: Workspace, edit: SourceEdit) -> list[SourceEdit]:
+def _per_file(workspace: Workspace, edit: SourceEdit, *, with_ignored: bool) -> list[SourceEdit]:
     """Return an edit for every file that a glob means and that holds the text; anything else as it is."""
     is_glob = any(mark in edit.path for mark in "*?[") and not (workspace.root / edit.path).exists()
     if not is_glob or edit.action != "update" or not edit.expected_content:
         return [edit]
     fits = matcher_for(edit.path)
     workspace.refresh_index()
-    paths = sorted(path for path in workspace.index.state().files if fits(path))
+    state = workspace.index.state()
+    ignored = frozenset[str]() if with_ignored else workspace.ignored_files(state)
+    paths = sorted(path for path in state.files if fits(path) and path not in ignored)
     found = {path: number for path in paths if (number := _n_occurrences(workspace, path, edit))}
     total = sum(found.values())
     if not found:
