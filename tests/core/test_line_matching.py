@@ -43,7 +43,7 @@ def test_short_texts_are_compared_in_full(old: list[str], new: list[str]) -> Non
 @examples(300)
 def test_texts_that_are_divided_have_equal_lines_in_order(old: list[str], new: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_matching, "_MOST_PAIRS", 2)
+        patch.setattr(line_matching, "_MAX_PAIRS", 2)
         _check(old, new, matching_blocks(old, new))
         added, removed = counted_changes(old, new)
     assert added - removed == len(new) - len(old)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.processes import Companion, CompanionGoneError
+from codeplane.core.processes import WorkerGoneError, WorkerProcess
 from codeplane.index import extraction, sweep, update
-from codeplane.index.extraction import CRASHED, Errand, ExtractionJob, ExtractionPool, extract_here
+from codeplane.index.extraction import CRASHED, BackgroundTask, ExtractionJob, ExtractionPool, extract_here
 from codeplane.index.facts.encoded import EncodedFacts
 from index.facts_dump import dump_facts
 from support.doors import open_test_workspace
@@ -52,7 +52,7 @@ def test_processes_that_are_started_in_advance_give_the_same_facts(
     real = extraction._start
     n_starts = 0
 
-    def start(pack: Path) -> Companion:
+    def start(pack: Path) -> WorkerProcess:
         nonlocal n_starts
         n_starts += 1
         if n_starts <= 2 and fate == "not started":
@@ -78,10 +78,10 @@ def test_a_text_that_ends_its_process_is_named_and_the_others_have_facts(
     pack, jobs = packed(tmp_path, [b"a = 1\n", b"boom\n", b"c = 2\n"])
     real = extraction._ask
 
-    def ask(worker: Companion, batch: list[ExtractionJob]) -> list[EncodedFacts | None]:
+    def ask(worker: WorkerProcess, batch: list[ExtractionJob]) -> list[EncodedFacts | None]:
         if any(job.key == 1 for job in batch):
             worker.close()
-            raise CompanionGoneError
+            raise WorkerGoneError
         return real(worker, batch)
 
     monkeypatch.setattr(extraction, "_ask", ask)
@@ -93,8 +93,8 @@ def test_a_text_that_ends_its_process_is_named_and_the_others_have_facts(
 
 
 def test_a_companion_that_does_not_answer_is_ended(tmp_path: Path) -> None:
-    companion = Companion((sys.executable, "-c", "import time; time.sleep(60)"), tmp_path)
-    with pytest.raises(CompanionGoneError):
+    companion = WorkerProcess((sys.executable, "-c", "import time; time.sleep(60)"), tmp_path)
+    with pytest.raises(WorkerGoneError):
         companion.ask(b"x", 0.2)
 
 
@@ -110,23 +110,23 @@ def test_what_is_done_apart_is_the_same_whatever_becomes_of_its_process(
     (root / ".codeplane").rename(tmp_path / "old")
     begun: list[str] = []
 
-    class Fated(Errand):
+    class Fated(BackgroundTask):
         def __init__(self, pack: Path, name: str, *values: object) -> None:
             begun.append(name)
             super().__init__(pack, name, *values)
             if fate == "in the middle" and self._worker is not None:
                 self._worker.end()
 
-        def _run(self, worker: Companion, message: bytes) -> None:
+        def _run(self, worker: WorkerProcess, message: bytes) -> None:
             if fate == "ended":
                 worker.end()
             super()._run(worker, message)
 
-    def not_started(pack: Path) -> Companion:
+    def not_started(pack: Path) -> WorkerProcess:
         raise CodePlaneError("INTERNAL_ERROR", f"no process for {pack}")
 
     monkeypatch.setattr(update, "MANY_BYTES", 1)
-    monkeypatch.setattr(update, "Errand", Fated)
+    monkeypatch.setattr(update, "BackgroundTask", Fated)
     if fate == "not started":
         monkeypatch.setattr(extraction, "_start", not_started)
         monkeypatch.setattr(update._Intake, "read_with_others", update._Intake.read_here)
@@ -149,10 +149,10 @@ def test_a_first_build_of_many_files_prepares_during_its_sweep_and_leaves_no_pro
         expected = dump_facts(workspace)
     (root / ".codeplane").rename(tmp_path / "old")
     pools: list[ExtractionPool] = []
-    started: list[Companion] = []
+    started: list[WorkerProcess] = []
     real_start, real_init = extraction._start, ExtractionPool.__init__
 
-    def start(pack: Path) -> Companion:
+    def start(pack: Path) -> WorkerProcess:
         started.append(real_start(pack))
         return started[-1]
 

@@ -60,7 +60,7 @@ def _indexed(root: Path, ahead: HeadStart | None, monkeypatch: pytest.MonkeyPatc
 def _ended(root: Path) -> HeadStart:
     """Return a head start that has done all there is to do."""
     begun = HeadStart(root)
-    assert begun._errand.answer(60) is not None
+    assert begun._background_task.answer(60) is not None
     return begun
 
 
@@ -116,8 +116,8 @@ def test_the_process_sees_that_it_is_asked(root: Path, monkeypatch: pytest.Monke
     write(root, {f"many/m{number}.py": f"value_{number} = {list(range(3000))}\n" for number in range(n_files)})
     git(root, "add", "-A")
     begun = HeadStart(root)
-    begun._errand.hurry()
-    answer = begun._errand.answer(60)
+    begun._background_task.hurry()
+    answer = begun._background_task.answer(60)
     begun.close()
     # Asked before it was told what to do, it has nothing; it never has everything.
     assert answer is None or len(marshal.loads(answer)) < n_files

@@ -250,7 +250,7 @@ def test_jobs_are_answered_when_no_process_can_be_started(tmp_path: Path, monkey
     def no_process(*_arguments: object) -> None:
         raise CodePlaneError("INTERNAL_ERROR", "Resource temporarily unavailable")
 
-    monkeypatch.setattr(extraction, "Companion", no_process)
+    monkeypatch.setattr(extraction, "WorkerProcess", no_process)
     with closing(ExtractionPool(tmp_path / "pack")) as pool:
         _, answers = pool._answered(None, [ExtractionJob(0, 0, 1, "python")])
     assert [answer.problem for answer in answers if answer is not None] == [extraction.CRASHED]

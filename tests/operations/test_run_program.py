@@ -13,7 +13,7 @@ from codeplane.ledger.chain import RowFilter
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.perform import CallControls, Door
-from codeplane.workspace.taking_back import plan_taking_back
+from codeplane.workspace.rollback import plan_rollback
 from support.doors import call, caller, error_of, open_test_workspace, result_of
 from support.effort import repeated
 from support.repositories import git, write
@@ -186,9 +186,9 @@ def test_a_failed_atomic_program_takes_its_commit_back(shop: Door) -> None:
 def test_an_atomic_program_that_cannot_be_taken_back_says_so(shop: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     def changed_before(*arguments: Any) -> Any:
         write(shop.workspace.root, {"a.py": "something else\n"})
-        return plan_taking_back(*arguments)
+        return plan_rollback(*arguments)
 
-    monkeypatch.setattr("codeplane.operations.undo.plan_taking_back", changed_before)
+    monkeypatch.setattr("codeplane.operations.undo.plan_rollback", changed_before)
     program = "edit('a.py', old='old_name', new='x')\nedit('b.py', old='print', new='x')\n1 / 0"
     answer = call(shop, "run", {"program": program, "atomic": True})
     assert "2 changes could not be taken back: Nothing was undone. a.py" in answer.text()

@@ -589,14 +589,14 @@ import os, signal, sys
 from pathlib import Path
 from support.doors import call, door_with, open_test_workspace
 from codeplane.core.ids import RandomIds
-from codeplane.workspace import taking_back
+from codeplane.workspace import rollback
 root, operation, moment = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-write_state = taking_back.write_state
+write_state = rollback.write_state
 def write_and_die(repository, target):
     if moment == "after":
         write_state(repository, target)
     os.kill(os.getpid(), signal.SIGKILL)
-taking_back.write_state = write_and_die
+rollback.write_state = write_and_die
 with open_test_workspace(root, ids=RandomIds()) as workspace:
     call(door_with(workspace), "undo", {"operation": operation})
 """
@@ -680,9 +680,9 @@ def test_an_undo_that_is_killed_while_git_holds_its_lock_is_completed_by_the_nex
             raise KeyboardInterrupt
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("codeplane.workspace.taking_back.write_state", die)
+            patch.setattr("codeplane.workspace.rollback.write_state", die)
             # As after a kill: the files are in place, nothing else is, and nobody has taken anything back.
-            patch.setattr("codeplane.edit.editor.Editor._take_back", lambda *_: ())
+            patch.setattr("codeplane.edit.editor.Editor._roll_back", lambda *_: ())
             with pytest.raises(KeyboardInterrupt):
                 call(door, "undo", {"operation": delta["mutation_id"]})
         assert whole_state(tree)["refs"] != before["refs"]

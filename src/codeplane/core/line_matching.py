@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-_MOST_PAIRS: Final = 1_000_000
-_MOST_LINES: Final = 20_000
+_MAX_PAIRS: Final = 1_000_000
+_MAX_LINES: Final = 20_000
 Lines = Sequence[Any]
 
 
@@ -82,10 +82,10 @@ def _trimmed(old: Lines, new: Lines, part: _Part) -> tuple[Block, Block, _Part]:
 
 
 def _is_quick(before: Lines, after: Lines) -> bool:
-    if len(before) + len(after) > _MOST_LINES:
+    if len(before) + len(after) > _MAX_LINES:
         return False
     counts = Counter(after)
-    return sum(count * counts[line] for line, count in Counter(before).items()) <= _MOST_PAIRS
+    return sum(count * counts[line] for line, count in Counter(before).items()) <= _MAX_PAIRS
 
 
 def _anchors(before: Lines, after: Lines) -> list[tuple[int, int]]:

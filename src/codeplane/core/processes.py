@@ -24,7 +24,7 @@ DEFAULT_OUTPUT_LIMIT_BYTES = 1024 * 1024
 _TERM_GRACE_SECONDS = 0.5
 # How long a descendant may hold the pipes after the program itself has ended.
 _LINGER_SECONDS = 0.5
-_LONGEST_POLL_SECONDS = 0.05
+_MAX_POLL_SECONDS = 0.05
 _CHUNK_BYTES = 65_536
 
 
@@ -283,7 +283,7 @@ def _converse(exchange: _Exchange, request: ProcessRequest, deadline: float) -> 
             _terminate(exchange)
             return True, False
         has_moved = exchange.serve(pause)
-        pause = 0.001 if has_moved else min(2 * pause, _LONGEST_POLL_SECONDS)
+        pause = 0.001 if has_moved else min(2 * pause, _MAX_POLL_SECONDS)
 
 
 def _terminate(exchange: _Exchange) -> None:
@@ -339,14 +339,14 @@ def _check(request: ProcessRequest) -> None:
         raise CodePlaneError("INVALID_ARGUMENTS", "A variable's name is empty or holds `=`, or its value holds NUL.")
 
 
-class CompanionGoneError(Exception):
-    """A companion ended or did not answer in time; it is no longer running."""
+class WorkerGoneError(Exception):
+    """A worker ended or did not answer in time; it is no longer running."""
 
 
-class Companion:
+class WorkerProcess:
     """A program that runs beside this one and answers messages.
 
-    Invariant: one thread asks at a time; after a `CompanionGoneError` the program has ended and been waited for.
+    Invariant: one thread asks at a time; after a `WorkerGoneError` the program has ended and been waited for.
     """
 
     def __init__(self, argv: tuple[str, ...], cwd: Path) -> None:
@@ -367,7 +367,7 @@ class Companion:
         """Send a message and return the answer.
 
         Raises:
-            CompanionGoneError: the program ended, or the time was over.
+            WorkerGoneError: the program ended, or the time was over.
         """
         with self._limited(timeout_seconds):
             self.send(message)
@@ -377,23 +377,23 @@ class Companion:
         """Send a message whose answer is received later; nothing else is asked in between.
 
         Raises:
-            CompanionGoneError: the program ended.
+            WorkerGoneError: the program ended.
         """
         pipe = self._process.stdin
         try:
             if pipe is None:
-                raise CompanionGoneError
+                raise WorkerGoneError
             pipe.write(framed(message))
             pipe.flush()
         except (OSError, ValueError) as error:
             self.close()
-            raise CompanionGoneError from error
+            raise WorkerGoneError from error
 
     def receive(self, timeout_seconds: float) -> bytes:
         """Return the answer to what was sent.
 
         Raises:
-            CompanionGoneError: the program ended, or the time was over.
+            WorkerGoneError: the program ended, or the time was over.
         """
         with self._limited(timeout_seconds):
             return self._answer()
@@ -413,14 +413,14 @@ class Companion:
             return self._read(int.from_bytes(self._read(LENGTH_BYTES)))
         except OSError as error:
             self.close()
-            raise CompanionGoneError from error
+            raise WorkerGoneError from error
 
     def _read(self, n_bytes: int) -> bytes:
         pipe = self._process.stdout
         data = pipe.read(n_bytes) if pipe is not None else b""
         if len(data) < n_bytes:
             self.close()
-            raise CompanionGoneError
+            raise WorkerGoneError
         return data
 
     def _kill(self) -> None:

@@ -271,7 +271,7 @@ def _parse_yaml(text: str, place: Place, problems: list[Problem]) -> Value | Non
         node = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise _UnreadableError(_marked(place, mark), _yaml_complaint(error.problem or str(error))) from error
+        raise _UnreadableError(_marked(place, mark), _yaml_problem(error.problem or str(error))) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         column = error.position - text.rfind("\n", 0, error.position)
@@ -283,7 +283,7 @@ def _parse_yaml(text: str, place: Place, problems: list[Problem]) -> Value | Non
     return None if node is None else _TreeBuilder(place, problems).build(node, "", 0)
 
 
-def _yaml_complaint(problem: str) -> str:
+def _yaml_problem(problem: str) -> str:
     if "\\t" in problem or "\t" in problem:
         return "is not valid YAML: a tab cannot start a value or indent; use spaces"
     if "another document" in problem:

@@ -106,7 +106,7 @@ class Editor:
                 batch.put_all()
                 also()
             except BaseException as error:
-                conflicts = self._take_back(batch, state)
+                conflicts = self._roll_back(batch, state)
                 if conflicts:
                     message = f"The call failed, and {', '.join(conflicts)} could not be taken back: changed meanwhile."
                     raise CodePlaneError("OUTCOME_UNKNOWN", message, details={"paths": list(conflicts)}) from error
@@ -118,7 +118,7 @@ class Editor:
         if self._stopped.is_set():
             raise CodePlaneError("SERVER_SHUTTING_DOWN", "The server is stopping; nothing was changed.")
 
-    def _take_back(self, batch: "_Batch", state: State) -> tuple[str, ...]:
+    def _roll_back(self, batch: "_Batch", state: State) -> tuple[str, ...]:
         """Undo what a failed batch did; return the files that somebody else has changed since.
 
         What cannot be undone now is left to recovery.

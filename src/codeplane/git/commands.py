@@ -11,7 +11,7 @@ from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.processes import ProcessRequest, ProcessResult, run_process
-from codeplane.git.complaints import git_error
+from codeplane.git.git_errors import git_error
 from codeplane.git.repository import git_environment, run_git
 
 OUTPUT_LIMIT = 256 * 1024 * 1024

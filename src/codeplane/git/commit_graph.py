@@ -27,7 +27,7 @@ _log = get_logger(__name__)
 NO_GRAPH: Final[Mapping[str, str]] = MappingProxyType({})
 # Whoever asks once and ends, as a command in a terminal does, is gone before.
 _DELAY_SECONDS: Final = 3.0
-_LONGEST_SECONDS: Final = 900.0
+_MAX_SECONDS: Final = 900.0
 # Where it cannot be made it is not tried with every question.
 _AGAIN_SECONDS: Final = 3600.0
 # After this nobody is at work any more.
@@ -134,7 +134,7 @@ class CommitGraph:
                 argv=(*nice, "git", "commit-graph", "write", "--reachable", "--changed-paths", "--no-progress"),
                 cwd=self._repository.root,
                 environment=around,
-                timeout_seconds=_LONGEST_SECONDS,
+                timeout_seconds=_MAX_SECONDS,
                 cancelled=self._closing.is_set,
             )
         )

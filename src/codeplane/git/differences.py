@@ -25,7 +25,7 @@ _OPTIONS: Final = (
     "--dst-prefix=b/", "--inter-hunk-context=0", "--diff-algorithm=myers",
 )  # fmt: skip
 # So many names fit into a command line, whatever their length.
-_MOST_NAMED: Final = 100
+_MAX_NAMED: Final = 100
 _PIECE: Final = re.compile(rb"^(?:diff --git |\* Unmerged path )", re.MULTILINE)
 _HUNK_START: Final = re.compile(rb"^@@ -", re.MULTILINE)
 _HUNK: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
@@ -176,7 +176,7 @@ def _mark_binary(root: Path, comparison: Comparison, files: list[FileDifference]
     if not places:
         return
     named = {name for i in places.values() for name in (files[i].change.path, files[i].change.old_path) if name}
-    paths = tuple(RepoPath.known(name) for name in sorted(named)) if len(named) <= _MOST_NAMED else comparison.paths
+    paths = tuple(RepoPath.known(name) for name in sorted(named)) if len(named) <= _MAX_NAMED else comparison.paths
     output = ask_git(root, "diff", *_LISTED, "--numstat", *_sides(comparison), *pathspecs(paths))
     for path in RawReader(output).binary_paths():
         if path in places:

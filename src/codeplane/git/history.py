@@ -13,8 +13,8 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import MAX_PATH_BYTES, RepoPath
 from codeplane.git.commands import check_name, check_result, decode
 from codeplane.git.commit_graph import NO_GRAPH
-from codeplane.git.complaints import git_error
 from codeplane.git.differences import RawChange, RawReader
+from codeplane.git.git_errors import git_error
 from codeplane.git.object_store import COMMIT, ObjectStore, UnreadableError
 from codeplane.git.pathspecs import pathspecs
 from codeplane.git.quoted_names import unquoted
@@ -31,7 +31,7 @@ _LOG: Final = ("log", "-z", _FORMAT, "--date=raw", "--encoding=UTF-8", "--no-col
 # How `--raw` begins a file that was not there before.
 _CREATED: Final = b":000000 "
 # Further back, git's own walk is faster than one object after another.
-_MOST_READ_HERE: Final = 400
+_MAX_READ_HERE: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def read_log(
     Raises:
         CodePlaneError: what git complained about.
     """
-    if query.is_plain and query.skip + query.limit <= _MOST_READ_HERE and _is_ordinary(repository):
+    if query.is_plain and query.skip + query.limit <= _MAX_READ_HERE and _is_ordinary(repository):
         try:
             return _walk(repository, query, known if known is not None else {})
         except UnreadableError:
@@ -325,7 +325,7 @@ def _is_ordinary(repository: Repository) -> bool:
 
 def _walk(repository: Repository, query: LogQuery, known: dict[str, tuple[int, Commit]]) -> tuple[Commit, ...]:
     """Return commits by date, newest first, those of the same date in the order in which they were met, as git does."""
-    if len(known) > _MOST_KNOWN:
+    if len(known) > _MAX_KNOWN:
         known.clear()
     tip = query.revisions[0]
     found: list[Commit] = []
@@ -356,7 +356,7 @@ def _dated_commit(store: ObjectStore, oid: str, known: dict[str, tuple[int, Comm
     return found
 
 
-_MOST_KNOWN: Final = 20_000
+_MAX_KNOWN: Final = 20_000
 _PERSON: Final = r"([^<>\n]*?) ?<([^<>\n]*)> (\d+ [+-]\d{4})\n"
 # Parents; name, e-mail and time of the author; the same of the committer; other headers; the message.
 _STORED: Final = re.compile(
@@ -413,7 +413,7 @@ _NAME: Final = re.compile(rb"^(?:\+\+\+|---) (?!/dev/null)(.*?)\t?$", re.MULTILI
 _PLAIN_NAMES: Final = re.compile(
     rb"\n*diff --git a/(.*?) b/(.*?)\n--- (?:a/\1|/dev/null)\n\+\+\+ (?:b/\2|(/dev/null))\n(?=@@ -)", re.DOTALL
 )
-_LONGEST_NAMES: Final = 4 * MAX_PATH_BYTES + 100
+_MAX_NAMES: Final = 4 * MAX_PATH_BYTES + 100
 # A commit's fields with NULs around them; lines of a binary file hold NULs too, but nothing like this.
 _RECORD: Final = re.compile(rb"\0([0-9a-f]{40,64})" + rb"\0([^\0]*)" * (len(_FIELDS) - 1) + rb"\0")
 
@@ -440,7 +440,7 @@ def _line_changes(output: bytes, path: str) -> Iterator[LineChange]:
 
 def _line_patch_head(patch: bytes, path: str) -> tuple[str, int]:
     """Return the name in the head of a patch and where its hunks may begin; `path` when it names nothing."""
-    plain = _PLAIN_NAMES.match(patch, 0, _LONGEST_NAMES)
+    plain = _PLAIN_NAMES.match(patch, 0, _MAX_NAMES)
     if plain is not None:
         return decode(plain[1] if plain[3] else plain[2]), plain.end()
     # Git that prints these patches like all others quotes odd names.

@@ -9,7 +9,7 @@ from typing import Any, Final
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.processes import ProcessResult
 from codeplane.git.commands import PLAIN, Conditions, change_git, check_result
-from codeplane.git.complaints import git_error
+from codeplane.git.git_errors import git_error
 
 _OWN_WORDS: Final = ("fatal:", "error:", "*** ", "Author identity unknown", "Committer identity unknown")
 _SHOWN: Final = 2_000

@@ -10,8 +10,8 @@ from typing import Final, Literal
 from codeplane.core.errors import CodePlaneError
 from codeplane.git.commands import Conditions, ask_git
 from codeplane.git.committing import COMMIT_SECONDS, WantedCommit, commit
-from codeplane.git.complaints import git_error
 from codeplane.git.conflicts import unmerged_paths
+from codeplane.git.git_errors import git_error
 from codeplane.git.hooks import HookedResult, change_with_hooks, check_hooked, own_words
 from codeplane.git.progress import progress_of
 from codeplane.git.repository import Repository, run_git

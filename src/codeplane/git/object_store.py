@@ -24,11 +24,11 @@ _INDEX_MAGIC: Final = b"\xfftOc\x00\x00\x00\x02"
 _FANOUT_AT: Final = len(_INDEX_MAGIC)
 _NAMES_AT: Final = _FANOUT_AT + 256 * 4
 _LARGE_OFFSET: Final = 0x8000_0000
-_LONGEST_CHAIN: Final = 200
+_MAX_CHAIN: Final = 200
 _WINDOW_BYTES: Final = 32 * 1024
-_MOST_ALTERNATES: Final = 8
+_MAX_ALTERNATES: Final = 8
 # Objects that are read here are commits and tags; anything much longer is git's to read.
-_LONGEST_OBJECT: Final = 4 * 1024 * 1024
+_MAX_OBJECT: Final = 4 * 1024 * 1024
 
 
 class UnreadableError(Exception):
@@ -86,7 +86,7 @@ class ObjectStore:
 
     def _read_packed(self, pack: "_Pack", offset: int) -> tuple[int, bytes]:
         deltas: list[bytes] = []
-        while len(deltas) < _LONGEST_CHAIN:
+        while len(deltas) < _MAX_CHAIN:
             kind, size, data_at = pack.header_at(offset)
             if kind == _OFFSET_DELTA:
                 distance, data_at = pack.distance_at(data_at)
@@ -182,7 +182,7 @@ class _Pack:
         return value, offset + at
 
     def inflated(self, offset: int, size: int) -> bytes:
-        if size > _LONGEST_OBJECT:
+        if size > _MAX_OBJECT:
             raise UnreadableError(str(size))
         # A little more than the content takes when it cannot be compressed at all.
         content = zlib.decompressobj().decompress(self.bytes_at(offset, size + size // 500 + 64))
@@ -207,7 +207,7 @@ class _Pack:
 def _object_directories(first: Path) -> Iterator[Path]:
     """Yield where objects are: the repository's own directory and those it borrows from."""
     waiting, seen = [first], set[Path]()
-    while waiting and len(seen) < _MOST_ALTERNATES:
+    while waiting and len(seen) < _MAX_ALTERNATES:
         directory = waiting.pop(0)
         if directory in seen:
             continue
@@ -222,9 +222,9 @@ def _object_directories(first: Path) -> Iterator[Path]:
 
 def _read_loose(path: Path) -> tuple[int, bytes]:
     raw = path.read_bytes()
-    if len(raw) > _LONGEST_OBJECT:
+    if len(raw) > _MAX_OBJECT:
         raise UnreadableError(path.name)
-    content = zlib.decompressobj().decompress(raw, _LONGEST_OBJECT)
+    content = zlib.decompressobj().decompress(raw, _MAX_OBJECT)
     header, _, body = content.partition(b"\0")
     kind, _, size = header.partition(b" ")
     if len(body) != int(size):

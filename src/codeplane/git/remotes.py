@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.git.commands import Conditions, ask_git, change_git, check_name, check_result, must_change
-from codeplane.git.complaints import git_error
+from codeplane.git.git_errors import git_error
 from codeplane.git.repository import Repository, run_git
 
 _SCP_FORM: Final = re.compile(r"^(?:[^@/\s]+@)?(?P<host>\[[^\]]+\]|[^:/\s]+):(?!//)")

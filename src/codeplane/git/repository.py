@@ -83,8 +83,8 @@ def find_repository(start: Path) -> Repository:
     return Repository(root, git_dir, common_dir)
 
 
-def _discovery_error(start: Path, complaint: str) -> CodePlaneError:
-    lowered = complaint.lower()
+def _discovery_error(start: Path, output: str) -> CodePlaneError:
+    lowered = output.lower()
     if "not a git repository" in lowered:
         if any((directory / ".git").exists() for directory in (start, *start.absolute().parents)):
             return CodePlaneError("GIT_CORRUPT", f"Git does not accept what it finds at {start} as a repository.")
@@ -94,7 +94,7 @@ def _discovery_error(start: Path, complaint: str) -> CodePlaneError:
     if "dubious ownership" in lowered:
         hint = "Run the `git config --global --add safe.directory …` line that git shows."
         return CodePlaneError("GIT_FAILED", "Git does not trust the owner of this repository.", hint=hint)
-    return CodePlaneError("GIT_CORRUPT", f"Git cannot read this repository: {complaint.strip()[:400]}")
+    return CodePlaneError("GIT_CORRUPT", f"Git cannot read this repository: {output.strip()[:400]}")
 
 
 def read_head(repository: Repository) -> Head:

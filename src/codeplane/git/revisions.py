@@ -5,7 +5,7 @@ from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.git.commands import check_name
-from codeplane.git.complaints import git_error
+from codeplane.git.git_errors import git_error
 from codeplane.git.repository import run_git
 
 
@@ -49,13 +49,13 @@ def near_refs(root: Path, ref: str) -> list[str]:
     return difflib.get_close_matches(ref, listing.stdout_text.split("\n")[:5_000], n=3, cutoff=0.6)
 
 
-def check_unambiguous(ref: str, complaint: bytes) -> None:
+def check_unambiguous(ref: str, output: bytes) -> None:
     """Refuse a name that git warned about: it stands for several things, and git took the first.
 
     Raises:
         CodePlaneError: GIT_REF_AMBIGUOUS.
     """
-    if b"is ambiguous" in complaint:
+    if b"is ambiguous" in output:
         hint = f"Say refs/heads/{ref} or refs/tags/{ref}."
         message = f"`{ref}` is the name of more than one thing."
         raise CodePlaneError("GIT_REF_AMBIGUOUS", message, hint=hint, details={"ref": ref})

@@ -48,7 +48,7 @@ _PROGRESS_DIRECTORIES: Final = ("rebase-merge", "rebase-apply", "sequencer")
 _SHARED_FILES: Final = ("config", "logs/refs/stash", "shallow")
 _CONFIG: Final = "common:config"
 _LARGEST_FILE: Final = 4_000_000
-_MOST_LINKS: Final = 5
+_MAX_LINKS: Final = 5
 
 IndexEntries = tuple[tuple[str, str, int], ...]
 """Mode, object and stage of each entry that a path has in the index; the stage of what is only intended is -1."""
@@ -139,7 +139,7 @@ def is_nothing(state: GitState) -> bool:
 def commit_of(state: GitState) -> str | None:
     """Return the commit of HEAD in a whole state, None when there is none yet."""
     head = state.head
-    for _ in range(_MOST_LINKS):
+    for _ in range(_MAX_LINKS):
         if head is None or not head.startswith("ref: "):
             return head
         head = state.refs.get(head.removeprefix("ref: "))

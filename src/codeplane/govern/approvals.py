@@ -30,7 +30,7 @@ SCOPES: Final = (ONCE, "intent", "session", "rule")
 KINDS: Final = ("approval_requested", "approval_decided", "approval_used", "approval_revoked")
 _WAITS_MS: Final = 24 * 3_600_000
 _USABLE_MS: Final = 15 * 60_000
-MOST_GRANT_MINUTES: Final = 24 * 60
+MAX_GRANT_MINUTES: Final = 24 * 60
 _TABLE: Final = """
     CREATE TABLE IF NOT EXISTS approvals (
         hold_id TEXT PRIMARY KEY,
@@ -210,8 +210,8 @@ class ApprovalBook:
         Raises:
             CodePlaneError: APPROVAL_NOT_FOUND, APPROVAL_EXPIRED or INVALID_ARGUMENTS.
         """
-        if answer.scope not in SCOPES or not 1 <= answer.minutes <= MOST_GRANT_MINUTES:
-            message = f"The scope is one of {', '.join(SCOPES)}, for 1 to {MOST_GRANT_MINUTES} minutes."
+        if answer.scope not in SCOPES or not 1 <= answer.minutes <= MAX_GRANT_MINUTES:
+            message = f"The scope is one of {', '.join(SCOPES)}, for 1 to {MAX_GRANT_MINUTES} minutes."
             raise CodePlaneError("INVALID_ARGUMENTS", message)
         decided: list[Hold] = []
 

@@ -12,8 +12,8 @@ from typing import Final
 from codeplane.ledger.chain import EventChain, RowFilter
 
 SELECT_OPERATION: Final = "select_active_intent"
-_MOST_SESSIONS: Final = 2_000
-_MOST_FILES: Final = 5_000
+_MAX_SESSIONS: Final = 2_000
+_MAX_FILES: Final = 5_000
 _ROWS_READ_AGAIN: Final = 300
 
 
@@ -60,7 +60,7 @@ class SessionsMemory:
                 seen.pop(path, None)
                 if sha256 is not None:
                     seen[path] = sha256
-            while len(seen) > _MOST_FILES:
+            while len(seen) > _MAX_FILES:
                 seen.popitem(last=False)
 
     def n_equal_failures(self, session: str, call: str) -> int:
@@ -84,7 +84,7 @@ class SessionsMemory:
         found = self._sessions.get(session)
         if found is None:
             found = self._sessions[session] = self._read_again(session)
-            while len(self._sessions) > _MOST_SESSIONS:
+            while len(self._sessions) > _MAX_SESSIONS:
                 self._sessions.popitem(last=False)
         self._sessions.move_to_end(session)
         return found

@@ -13,7 +13,7 @@ from typing import Final
 from codeplane.govern.intents import Intent, check_pattern
 
 _MAX_BYTES: Final = 1_000_000
-_MOST_LISTED: Final = 50
+_MAX_LISTED: Final = 50
 _HEADING: Final = re.compile(r"^#\s+(.+?)\s*$", re.MULTILINE)
 _TASK: Final = re.compile(r"^\s*[-*]\s+\[[ xX]\]\s+(.+?)\s*$", re.MULTILINE)
 _TITLE_WORDS: Final = re.compile(
@@ -89,8 +89,8 @@ def _intent_of(root: Path, folder: Path, kind: SpecKind) -> ImportedIntent | Non
         name=_title(texts, folder, kind) or folder.name,
         status="draft",
         owned_scope=tuple(_scope(tasks)),
-        acceptance_criteria=tuple(_short(one) for one in dict.fromkeys(criteria))[:_MOST_LISTED],
-        requirements=tuple(dict.fromkeys(_REQUIREMENT.findall(everything)))[:_MOST_LISTED],
+        acceptance_criteria=tuple(_short(one) for one in dict.fromkeys(criteria))[:_MAX_LISTED],
+        requirements=tuple(dict.fromkeys(_REQUIREMENT.findall(everything)))[:_MAX_LISTED],
     )
     return ImportedIntent(intent, folder.relative_to(root).as_posix(), kind.name)
 
@@ -125,7 +125,7 @@ def _scope(text: str) -> list[str]:
         except ValueError:
             continue
         found.append(path)
-    return found[:_MOST_LISTED]
+    return found[:_MAX_LISTED]
 
 
 def _short(text: str) -> str:

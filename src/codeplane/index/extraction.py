@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.processes import Companion, CompanionGoneError
+from codeplane.core.processes import WorkerGoneError, WorkerProcess
 from codeplane.index.facts.encoded import EncodedFacts, encode_facts, encoded
 from codeplane.languages.facts import FileFacts, no_facts
 from codeplane.languages.parsing import TIME_LIMIT_S
@@ -110,20 +110,22 @@ class ExtractionPool:
             if worker is not None:
                 worker.close()
 
-    def _expecting(self) -> Companion | None:
+    def _expecting(self) -> WorkerProcess | None:
         """Start a process before there is anything to do; None when it failed, so that the first job starts one."""
-        with suppress(CompanionGoneError, CodePlaneError):
+        with suppress(WorkerGoneError, CodePlaneError):
             worker = _start(self.pack)
             worker.ask(marshal.dumps(("load", self._expected)), 4 * TIME_LIMIT_S)
             return worker
         return None
 
-    def _answered(self, worker: Companion | None, batch: _Batch) -> tuple[Companion | None, list[EncodedFacts | None]]:
+    def _answered(
+        self, worker: WorkerProcess | None, batch: _Batch
+    ) -> tuple[WorkerProcess | None, list[EncodedFacts | None]]:
         """Ask for a batch; when its process fails, ask for each job alone, so that only the culprit has no facts."""
         try:
             worker = worker or _start(self.pack)
             return worker, _ask(worker, batch)
-        except (CompanionGoneError, CodePlaneError):
+        except (WorkerGoneError, CodePlaneError):
             worker = None
         answers: list[EncodedFacts | None] = []
         for job in batch:
@@ -133,18 +135,18 @@ class ExtractionPool:
             try:
                 worker = worker or _start(self.pack)
                 answers.extend(_ask(worker, [job]))
-            except (CompanionGoneError, CodePlaneError):
+            except (WorkerGoneError, CodePlaneError):
                 worker = None
                 answers.append(encoded(no_facts(b"", CRASHED), b""))
         return worker, answers
 
 
-class Errand:
+class BackgroundTask:
     """One question to a process of its own, answered while this one goes on."""
 
     def __init__(self, pack: Path, name: str, *values: Any) -> None:
         self._answer: bytes | None = None
-        self._worker: Companion | None = None
+        self._worker: WorkerProcess | None = None
         try:
             self._worker = _start(pack)
         except CodePlaneError:
@@ -175,15 +177,15 @@ class Errand:
             self._worker.end()
             self._thread.join()
 
-    def _run(self, worker: Companion, message: bytes) -> None:
-        with suppress(CompanionGoneError):
+    def _run(self, worker: WorkerProcess, message: bytes) -> None:
+        with suppress(WorkerGoneError):
             self._answer = worker.ask(message, _ERRAND_SECONDS)
             worker.close()
 
 
-def _start(pack: Path) -> Companion:
+def _start(pack: Path) -> WorkerProcess:
     argv = (sys.executable, "-P", "-m", "codeplane.index.extraction_worker", str(pack))
-    return Companion(argv, pack.parent)
+    return WorkerProcess(argv, pack.parent)
 
 
 def extract_here(
@@ -193,7 +195,7 @@ def extract_here(
     return encode_facts(source, job.dialect, offered.get((job.dialect, source)))
 
 
-def _ask(worker: Companion, batch: _Batch) -> list[EncodedFacts | None]:
+def _ask(worker: WorkerProcess, batch: _Batch) -> list[EncodedFacts | None]:
     message = marshal.dumps(("extract", [(job.offset, job.length, job.dialect) for job in batch]))
     answer = worker.ask(message, (1 + len(batch)) * 4 * TIME_LIMIT_S)
     return [EncodedFacts(*one) if one is not None else None for one in marshal.loads(answer)]  # noqa: S302 - our own

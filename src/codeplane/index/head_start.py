@@ -14,7 +14,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_bytes
 from codeplane.core.paths import RepoPath
 from codeplane.git.repository import find_repository, tracked_paths
-from codeplane.index.extraction import Errand
+from codeplane.index.extraction import BackgroundTask
 from codeplane.index.facts.encoded import EncodedFacts, encode_facts
 from codeplane.index.ignore_rules import IgnoreRules
 from codeplane.index.tree_reader import TreeReader
@@ -34,28 +34,28 @@ class HeadStart:
     """A process that extracts facts of tracked files until they are asked for."""
 
     def __init__(self, root: Path) -> None:
-        self._errand = Errand(root / ".codeplane", "ahead", str(root), _MAX_SECONDS)
+        self._background_task = BackgroundTask(root / ".codeplane", "ahead", str(root), _MAX_SECONDS)
 
     def end_soon(self) -> None:
         """Let the process answer with what it has."""
-        self._errand.hurry()
+        self._background_task.hurry()
 
     @property
     def has_ended(self) -> bool:
         """Tell whether `facts` need not wait."""
-        return self._errand.is_over
+        return self._background_task.is_over
 
     def facts(self) -> FactsByText:
         """Return what was extracted up to here; nothing when the process failed or hangs."""
         self.end_soon()
-        answer = self._errand.answer(_PATIENCE_SECONDS)
+        answer = self._background_task.answer(_PATIENCE_SECONDS)
         self.close()
         found = marshal.loads(answer) if answer else []  # noqa: S302 - from a process of our own
         return {(sha256, dialect): EncodedFacts(*facts) for sha256, dialect, facts in found}
 
     def close(self) -> None:
         """End the process."""
-        self._errand.close()
+        self._background_task.close()
 
 
 def extract_ahead(root: Path, is_enough: Callable[[], bool]) -> bytes:

@@ -32,7 +32,7 @@ _log = get_logger(__name__)
 _HEAP_BYTES: Final = 64_000_000
 _SMALL_HEAP_BYTES: Final = 15_000_000
 # Texts wait in memory, thousands of them, until tantivy's own thread has taken them in; a commit waits for it.
-_MOST_WAITING_BYTES: Final = 8_000_000
+_MAX_WAITING_BYTES: Final = 8_000_000
 _EPOCH_KEY: Final = "epoch\0"
 _CAMEL: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUERY_PART: Final = re.compile(r'"([^"]+)"|(\S+)')
@@ -145,7 +145,7 @@ def _write(
                 )
             )
             n_waiting += length
-            if is_new and n_waiting >= _MOST_WAITING_BYTES:
+            if is_new and n_waiting >= _MAX_WAITING_BYTES:
                 writer.commit()
                 n_waiting = 0
     writer.add_document(tantivy.Document(path=_EPOCH_KEY, epoch=epoch))

@@ -15,7 +15,7 @@ from typing import Final
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.messages import serve
-from codeplane.core.processes import Companion, CompanionGoneError
+from codeplane.core.processes import WorkerGoneError, WorkerProcess
 
 _log = get_logger(__name__)
 Stamp = tuple[int, int, int, int, int, int]
@@ -46,7 +46,7 @@ class Stamps:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._helper: Companion | None = None
+        self._helper: WorkerProcess | None = None
         self._introduction: threading.Thread | None = None
         self._introduced: list[str] = []
         self._may_help = True
@@ -101,7 +101,7 @@ class Stamps:
         self.values[start : start + len(found)] = found
         return [start + number for number in _differing(before, found)]
 
-    def _asked_helper(self) -> Companion | None:
+    def _asked_helper(self) -> WorkerProcess | None:
         """Return the second process after it was told to read its half; None while there is none that knows it.
 
         It is told of new places at the second reading, in the background: most processes read but once.
@@ -117,7 +117,7 @@ class Stamps:
             return None
         try:
             helper.send(_READ)
-        except CompanionGoneError:
+        except WorkerGoneError:
             self._do_without()
             return None
         return helper
@@ -126,16 +126,16 @@ class Stamps:
         try:
             if self._helper is None:
                 argv = (sys.executable, "-P", "-m", "codeplane.index.stamps")
-                self._helper = Companion(argv, self._directory)
+                self._helper = WorkerProcess(argv, self._directory)
             self._helper.ask(marshal.dumps(places[len(places) // 2 :]), _PATIENCE_S)
             self._introduced = places
-        except (CompanionGoneError, CodePlaneError):
+        except (WorkerGoneError, CodePlaneError):
             self._may_help = False
 
-    def _received(self, helper: Companion) -> list[tuple[int, Stamp | None]] | None:
+    def _received(self, helper: WorkerProcess) -> list[tuple[int, Stamp | None]] | None:
         try:
             answer: list[tuple[int, Stamp | None]] = marshal.loads(helper.receive(_PATIENCE_S))  # noqa: S302 - our own
-        except (CompanionGoneError, ValueError, EOFError, TypeError):
+        except (WorkerGoneError, ValueError, EOFError, TypeError):
             self._do_without()
             return None
         return answer

@@ -12,7 +12,14 @@ from pathlib import Path
 
 from codeplane.core.hashing import sha256_bytes, sha256_normalised
 from codeplane.core.secrets import holds_private_key
-from codeplane.index.extraction import MANY_BYTES, Errand, ExtractionJob, ExtractionPool, OfferedFacts, extract_here
+from codeplane.index.extraction import (
+    MANY_BYTES,
+    BackgroundTask,
+    ExtractionJob,
+    ExtractionPool,
+    OfferedFacts,
+    extract_here,
+)
 from codeplane.index.facts.encoded import EncodedFacts
 from codeplane.index.head_start import FactsByText, HeadStart
 from codeplane.index.index_store import IndexedFile, IndexStore, write_files
@@ -102,12 +109,12 @@ class IndexUpdate:
         self.now_ns = now_ns
         self.ranked = ranked
         self.structure = kept
-        self._errands = ExitStack()
+        self._background_tasks = ExitStack()
         self._left: list[Callable[[], None]] = []
 
     def close(self) -> None:
         """End what works for this update."""
-        self._errands.close()
+        self._background_tasks.close()
 
     def link(self) -> None:
         """Rank the text and make the links, which the update left to a transaction of their own."""
@@ -174,8 +181,8 @@ class IndexUpdate:
             )  # fmt: skip
         write_files(self.connection, rows)
 
-    def _errand(self, name: str, *values: object) -> Errand:
-        return self._errands.enter_context(closing(Errand(self.store.pack.path, name, *values)))
+    def _background_task(self, name: str, *values: object) -> BackgroundTask:
+        return self._background_tasks.enter_context(closing(BackgroundTask(self.store.pack.path, name, *values)))
 
     def _rank(
         self, differing: Iterable[str], removed: Iterable[str], names: Mapping[int, str], apart_epoch: int | None
@@ -192,7 +199,7 @@ class IndexUpdate:
         ranked.documents.extend(documents_to_rank(self.connection, names, wanted))
         if apart_epoch is not None and ranked.directory is not None:
             documents = [tuple(one) for one in ranked.documents]
-            ranked.filled = self._errand("rank", str(ranked.directory), documents, apart_epoch).answer
+            ranked.filled = self._background_task("rank", str(ranked.directory), documents, apart_epoch).answer
 
     @staticmethod
     def _n_source_bytes(given: UpdateInput) -> int:

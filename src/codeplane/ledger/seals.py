@@ -50,7 +50,7 @@ HEAD_VERSION = 1
 ALARM_KIND = "seal_broken"
 ANCHORED_KIND = "ledger_anchored"
 FOREIGN_KIND = "foreign_rows"
-_LONGEST_PLACE = 8192
+_MAX_PLACE = 8192
 _KEY_ID_LENGTH = 16
 _SYNCHRONISED_FOR_SECONDS = 1.0
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
@@ -574,7 +574,7 @@ def _file_name(repo_id: str) -> str:
 
 
 def _placed(path: Path) -> PlacedHead:
-    data = _read_start(path, HEAD_BYTES + _LONGEST_PLACE) or b""
+    data = _read_start(path, HEAD_BYTES + _MAX_PLACE) or b""
     return PlacedHead(path, Path(os.fsdecode(data[HEAD_BYTES:])), parse_head(data[:HEAD_BYTES]))
 
 
@@ -591,9 +591,9 @@ def _read_start(path: Path, n_bytes: int) -> bytes | None:
 
 def _settled(path: Path) -> bytes | None:
     """Read a head that another process may be writing at this moment: the same bytes twice."""
-    data = _read_start(path, HEAD_BYTES + _LONGEST_PLACE)
+    data = _read_start(path, HEAD_BYTES + _MAX_PLACE)
     for _ in range(100):
-        before, data = data, _read_start(path, HEAD_BYTES + _LONGEST_PLACE)
+        before, data = data, _read_start(path, HEAD_BYTES + _MAX_PLACE)
         if data == before:
             break
     return data

@@ -8,7 +8,7 @@ from codeplane.core.printable import printable_name, printable_text
 from codeplane.git.history import Commit, Person
 from codeplane.operations.models import Result
 
-_LONGEST_BODY: Final = 2_000
+_MAX_BODY: Final = 2_000
 
 
 class CommitPerson(Result):
@@ -38,13 +38,13 @@ def person_of(person: Person) -> CommitPerson:
     return CommitPerson(name=person.name, email=person.email, time=person.time)
 
 
-def entry_of(commit: Commit, names: tuple[str, ...] = (), longest_body: int | None = _LONGEST_BODY) -> CommitEntry:
+def entry_of(commit: Commit, names: tuple[str, ...] = (), longest_body: int | None = _MAX_BODY) -> CommitEntry:
     """Return a commit as an answer; a long body is cut unless there is no limit."""
     refs = [printable_name(name) for name in names] or None
     return CommitEntry(**commit_fields(commit, longest_body), refs=refs)
 
 
-def commit_fields(commit: Commit, longest_body: int | None = _LONGEST_BODY) -> dict[str, Any]:
+def commit_fields(commit: Commit, longest_body: int | None = _MAX_BODY) -> dict[str, Any]:
     """Return what an entry says of a commit, for entries that say more besides."""
     is_cut = longest_body is not None and len(commit.body) > longest_body
     return {

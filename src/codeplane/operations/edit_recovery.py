@@ -5,7 +5,7 @@ from codeplane.core.printable import printable_name
 from codeplane.git.stale_locks import remove_stale_locks
 from codeplane.ledger.chain import LedgerRow
 from codeplane.operations.operation import Recovered
-from codeplane.workspace.taking_back import complete_git_part
+from codeplane.workspace.rollback import complete_git_part
 from codeplane.workspace.workspace import Workspace
 
 

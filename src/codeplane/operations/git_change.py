@@ -24,10 +24,10 @@ from codeplane.operations.operation import CallContext, Recovered
 from codeplane.workspace.git_bracket import GitOutcome, finish_interrupted
 from codeplane.workspace.workspace import Workspace
 
-MOST_FILES = 100
-_MOST_WITH_SYMBOLS = 40
-_MOST_TESTS = 50
-_MOST_REFS = 50
+MAX_FILES = 100
+_MAX_WITH_SYMBOLS = 40
+_MAX_TESTS = 50
+_MAX_REFS = 50
 _SHOWN_FILES = 6
 _SHOWN_SYMBOLS = 10
 _SHOWN_TESTS = 5
@@ -148,10 +148,10 @@ def git_delta(context: CallContext) -> GitDelta:
     return GitDelta(
         mutation_id=context.call_id,
         repo_fingerprint=workspace.fingerprint(),
-        refs=refs[:_MOST_REFS],
-        refs_omitted=max(0, len(refs) - _MOST_REFS),
-        files=[_shown(workspace, one) for one in files[:MOST_FILES]],
-        files_omitted=max(0, len(files) - MOST_FILES),
+        refs=refs[:_MAX_REFS],
+        refs_omitted=max(0, len(refs) - _MAX_REFS),
+        files=[_shown(workspace, one) for one in files[:MAX_FILES]],
+        files_omitted=max(0, len(files) - MAX_FILES),
         files_changed=len(files),
         insertions=sum(one.insertions for one in files),
         deletions=sum(one.deletions for one in files),
@@ -276,7 +276,7 @@ def _counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
 
 def _symbols(workspace: Workspace, files: Sequence[_File]) -> tuple[dict[str, list[str]], bool]:
     """Return the definitions that differ, by file, and whether some files were left out."""
-    looked_at = files[:_MOST_WITH_SYMBOLS]
+    looked_at = files[:_MAX_WITH_SYMBOLS]
     oids = [oid for one in looked_at for oid in (one.old_oid, one.new_oid) if oid is not None]
     blobs: Mapping[str, bytes] = read_blobs(workspace.root, oids, MAX_SOURCE_BYTES)
     found: dict[str, list[str]] = {}
@@ -294,8 +294,8 @@ def _tests(workspace: Workspace, paths: Sequence[str]) -> tuple[list[AffectedTes
         return [], None
     found = workspace.index.affected_tests(paths)
     matches = found.matches
-    return [AffectedTestFile(path=one.path, confidence=one.confidence) for one in matches[:_MOST_TESTS]], (
-        found.confidence if len(matches) <= _MOST_TESTS else "partial"
+    return [AffectedTestFile(path=one.path, confidence=one.confidence) for one in matches[:_MAX_TESTS]], (
+        found.confidence if len(matches) <= _MAX_TESTS else "partial"
     )
 
 

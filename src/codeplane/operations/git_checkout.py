@@ -32,7 +32,7 @@ from codeplane.workspace.workspace import Workspace
 
 NAME = "git_checkout"
 _HEADS = "refs/heads/"
-_MOST_NAMED = 100
+_MAX_NAMED = 100
 
 
 class GitCheckoutRequest(Request):
@@ -194,8 +194,8 @@ def _handle(context: CallContext, request: GitCheckoutRequest) -> GitCheckoutRes
         created=request.create,
         previous_branch=before.branch,
         previous_commit=before.commit,
-        restored=[printable_name(name) for name in restored[:_MOST_NAMED]],
-        restored_omitted=max(0, len(restored) - _MOST_NAMED),
+        restored=[printable_name(name) for name in restored[:_MAX_NAMED]],
+        restored_omitted=max(0, len(restored) - _MAX_NAMED),
         delta=git_delta(context),
     )
 

@@ -20,7 +20,7 @@ from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_commit"
-MOST_MESSAGE = 30_000
+MAX_MESSAGE = 30_000
 MESSAGE_ALIASES = ("msg", "commit_message", "text")
 _AUTHOR = re.compile(r"\s*(?P<name>[^<>\n\0]+?)\s*<(?P<email>[^<>\s\0]*)>\s*")
 
@@ -61,7 +61,7 @@ class GitCommitRequest(Request):
         "paths": ("path", "files", *PATH_ALIASES),
         "pre_commit": ("run_hooks", "hooks", "verify"),
     }
-    message: str | None = Field(None, max_length=MOST_MESSAGE, description="Needed unless amend keeps the old one.")
+    message: str | None = Field(None, max_length=MAX_MESSAGE, description="Needed unless amend keeps the old one.")
     paths: Annotated[list[PathText], ListOfOne, Field(max_length=1000)] = Field(
         default_factory=list, description="Only these tracked paths, as they are on disk; default all that is staged."
     )

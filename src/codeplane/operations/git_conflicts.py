@@ -27,11 +27,11 @@ from codeplane.git.staging import resolved_paths
 from codeplane.operations.models import Result
 from codeplane.workspace.workspace import Workspace
 
-MOST_CONFLICTS = 100
+MAX_CONFLICTS = 100
 _SIDE_ROOM = 2_000
 _WHOLE_ROOM = 24_000
 _LARGEST_BLOB = 2_000_000
-_MOST_BLOCKS = 50
+_MAX_BLOCKS = 50
 _SHOWN = 10
 _SHOWN_BLOCKS = 6
 _SHOWN_LINES = 60
@@ -79,8 +79,8 @@ class ConflictedFile(Result):
 
 
 def conflicted_files(workspace: Workspace) -> list[ConflictedFile]:
-    """Return the files in conflict with their sides, at most `MOST_CONFLICTS`; see `conflicts_omitted`."""
-    unmerged = unmerged_paths(workspace.root)[:MOST_CONFLICTS]
+    """Return the files in conflict with their sides, at most `MAX_CONFLICTS`; see `conflicts_omitted`."""
+    unmerged = unmerged_paths(workspace.root)[:MAX_CONFLICTS]
     if not unmerged:
         return []
     versions = [side for one in unmerged for side in (one.ancestor, one.ours, one.theirs) if side is not None]
@@ -99,7 +99,7 @@ def conflicted_files(workspace: Workspace) -> list[ConflictedFile]:
 
 def conflicts_omitted(workspace: Workspace, shown: Sequence[ConflictedFile]) -> int:
     """Return how many files are in conflict beyond those shown."""
-    return max(0, len(unmerged_paths(workspace.root)) - len(shown)) if len(shown) >= MOST_CONFLICTS else 0
+    return max(0, len(unmerged_paths(workspace.root)) - len(shown)) if len(shown) >= MAX_CONFLICTS else 0
 
 
 def next_calls(state: str, conflicts: Sequence[ConflictedFile]) -> list[str]:
@@ -199,9 +199,9 @@ def _file(
                 end_line=block.end_line,
                 text=_block_text(data or b"", block, share),
             )
-            for block in blocks[:_MOST_BLOCKS]
+            for block in blocks[:_MAX_BLOCKS]
         ],
-        markers_omitted=max(0, len(blocks) - _MOST_BLOCKS),
+        markers_omitted=max(0, len(blocks) - _MAX_BLOCKS),
     )
 
 

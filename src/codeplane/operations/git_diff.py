@@ -30,7 +30,7 @@ from codeplane.operations.patches import (
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_diff"
-_MOST_UNTRACKED: Final = 50
+_MAX_UNTRACKED: Final = 50
 _SHOWN_UNTRACKED: Final = 20
 _MAX_OVERVIEW: Final = 50
 
@@ -108,7 +108,7 @@ def _handle(context: CallContext, request: GitDiffRequest) -> GitDiffResult:
         files=files,
         stats=stats_of(difference),
         overview=_overview(difference) if rest is not None and request.cursor is None else [],
-        untracked=[printable_name(name) for name in untracked[:_MOST_UNTRACKED]],
+        untracked=[printable_name(name) for name in untracked[:_MAX_UNTRACKED]],
         untracked_count=len(untracked),
         staged_not_shown=len(status.staged) if status is not None and question.comparison.base is None else 0,
         pagination=Pagination(

@@ -30,7 +30,7 @@ from codeplane.git.staging import differences
 from codeplane.git.switching import in_the_way
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta, render_delta
-from codeplane.operations.git_commit import MESSAGE_ALIASES, MOST_MESSAGE, check_message
+from codeplane.operations.git_commit import MAX_MESSAGE, MESSAGE_ALIASES, check_message
 from codeplane.operations.git_conflicts import (
     ConflictedFile,
     check_idle,
@@ -46,7 +46,7 @@ from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_merge"
-_MOST_PICKS = 1_000
+_MAX_PICKS = 1_000
 
 Action = Literal["merge", "cherry_pick", "revert", "continue", "skip", "abort"]
 _OTHER_WORDS = {"start": "merge", "cherry-pick": "cherry_pick", "cherrypick": "cherry_pick", "pick": "cherry_pick"}
@@ -71,7 +71,7 @@ class GitMergeRequest(Request):
     refs: Annotated[list[str], ListOfOne, Field(max_length=200)] = Field(
         default_factory=list, description="For cherry_pick and revert: commits or ranges a..b, in this order."
     )
-    message: str | None = Field(None, max_length=MOST_MESSAGE)
+    message: str | None = Field(None, max_length=MAX_MESSAGE)
     strategy: Strategy | None = None
     prefer: Literal["ours", "theirs"] | None = Field(None, description="Which side wins where lines conflict.")
     no_ff: bool = Field(False, description="Always make a merge commit.")
@@ -167,8 +167,8 @@ def _picked(workspace: Workspace, request: GitMergeRequest) -> tuple[str, ...]:
             found.extend(commits_in(root, between.base, between.tip, oldest_first=request.action == "cherry_pick"))
     if not found:
         raise CodePlaneError("GIT_REF_UNKNOWN", f"There is no commit in {', '.join(request.all_refs[:3])}.")
-    if len(found) > _MOST_PICKS:
-        raise CodePlaneError("INVALID_ARGUMENTS", f"{len(found)} commits are too many; at most {_MOST_PICKS}.")
+    if len(found) > _MAX_PICKS:
+        raise CodePlaneError("INVALID_ARGUMENTS", f"{len(found)} commits are too many; at most {_MAX_PICKS}.")
     if request.message is not None and len(found) > 1:
         raise CodePlaneError("INVALID_ARGUMENTS", "A message fits one commit only.", hint="Leave `message` out.")
     for oid in found:
@@ -281,7 +281,7 @@ def _is_up_to_date(workspace: Workspace, targets: tuple[str, ...], before: str |
 def _new_commits(workspace: Workspace, before: str | None, after: str | None) -> list[str]:
     if after is None or before is None or after == before:
         return []
-    return list(commits_in(workspace.root, before, after, oldest_first=True))[:_MOST_PICKS]
+    return list(commits_in(workspace.root, before, after, oldest_first=True))[:_MAX_PICKS]
 
 
 def _next(state: str, conflicts: list[ConflictedFile], ending: Ending, request: GitMergeRequest) -> list[str]:

@@ -26,7 +26,7 @@ from codeplane.operations.git_conflicts import (
     render_conflicts,
 )
 from codeplane.operations.git_paths import parsed_names
-from codeplane.operations.git_remote import MOST_SECONDS, NETWORK_SECONDS
+from codeplane.operations.git_remote import MAX_SECONDS, NETWORK_SECONDS
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
@@ -44,7 +44,7 @@ class GitPullRequest(Request):
     rebase: bool | None = Field(None, description="Replay own commits on top; as configured if left out, else merge.")
     ff_only: bool = Field(False, description="Refuse when both sides have commits.")
     autostash: bool = Field(False, description="Put local changes aside and back again.")
-    timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MOST_SECONDS)
+    timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MAX_SECONDS)
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "GitPullRequest":

@@ -13,7 +13,7 @@ from codeplane.git.remotes import PushedRef, Tracking, default_tracking, find_re
 from codeplane.git.revisions import near_refs
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta
-from codeplane.operations.git_remote import MOST_SECONDS, NETWORK_SECONDS
+from codeplane.operations.git_remote import MAX_SECONDS, NETWORK_SECONDS
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
@@ -41,7 +41,7 @@ class GitPushRequest(Request):
     delete: bool = Field(False, description="Remove the branch or tag at the remote.")
     dry_run: bool = Field(False, description="Ask the remote, but send nothing.")
     pre_push: bool = Field(True, description="Run the pre-push hook.")
-    timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MOST_SECONDS)
+    timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MAX_SECONDS)
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "GitPushRequest":

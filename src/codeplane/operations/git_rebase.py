@@ -31,7 +31,7 @@ from codeplane.git.revisions import resolve
 from codeplane.git.switching import in_the_way, names_between
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta, render_delta
-from codeplane.operations.git_commit import MESSAGE_ALIASES, MOST_MESSAGE, check_message
+from codeplane.operations.git_commit import MAX_MESSAGE, MESSAGE_ALIASES, check_message
 from codeplane.operations.git_conflicts import (
     ConflictedFile,
     check_idle,
@@ -47,7 +47,7 @@ from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_rebase"
-_MOST_STEPS = 1_000
+_MAX_STEPS = 1_000
 _SHOWN = 40
 
 Action = Literal["plan", "start", "continue", "skip", "abort"]
@@ -68,7 +68,7 @@ class RebaseStep(Lenient):
     }
     action: StepAction = "pick"
     commit_sha: str = Field(max_length=200)
-    message: str | None = Field(None, max_length=MOST_MESSAGE, description="New words, for reword and squash.")
+    message: str | None = Field(None, max_length=MAX_MESSAGE, description="New words, for reword and squash.")
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "RebaseStep":
@@ -93,11 +93,11 @@ class GitRebaseRequest(Request):
     )
     upstream: str | None = Field(None, max_length=1000, description="Default the branch's upstream; alias target.")
     onto: str | None = Field(None, max_length=1000, description="New base; default upstream.")
-    steps: Annotated[list[RebaseStep], ListOfOne, Field(max_length=_MOST_STEPS)] | None = Field(
+    steps: Annotated[list[RebaseStep], ListOfOne, Field(max_length=_MAX_STEPS)] | None = Field(
         None, description="For start: every commit of the plan, in the order wanted; drop leaves one out."
     )
     interactive: bool = Field(False, description="Without steps: as git rebase -i with the list unchanged.")
-    message: str | None = Field(None, max_length=MOST_MESSAGE, description="continue: for the commit it stopped at.")
+    message: str | None = Field(None, max_length=MAX_MESSAGE, description="continue: for the commit it stopped at.")
     pre_commit: bool = Field(True, description="Run the pre-rebase hook.")
 
     @model_validator(mode="before")
@@ -187,8 +187,8 @@ def _base(workspace: Workspace, request: GitRebaseRequest) -> tuple[str, str, st
 
 def _listing(workspace: Workspace, upstream: str, head: str) -> Listing:
     listing = list_commits(workspace.root, upstream, head)
-    if len(listing.commits) > _MOST_STEPS:
-        message = f"{len(listing.commits)} commits would be replayed; at most {_MOST_STEPS} are."
+    if len(listing.commits) > _MAX_STEPS:
+        message = f"{len(listing.commits)} commits would be replayed; at most {_MAX_STEPS} are."
         raise CodePlaneError("INVALID_ARGUMENTS", message, hint="Name an upstream that is nearer.")
     return listing
 

@@ -28,7 +28,7 @@ from codeplane.workspace.workspace import Workspace
 NAME = "git_remote"
 Action = Literal["list", "add", "remove", "rename", "set_url", "fetch"]
 NETWORK_SECONDS = 120
-MOST_SECONDS = 3_600
+MAX_SECONDS = 3_600
 
 
 class GitRemoteRequest(Request):
@@ -50,7 +50,7 @@ class GitRemoteRequest(Request):
     tags: bool | None = Field(None, description="fetch: all tags, or none; those of fetched commits if left out.")
     depth: int | None = Field(None, ge=1, description="fetch: so many commits only, for a shallow clone.")
     unshallow: bool = Field(False, description="fetch: the rest of a shallow clone's history.")
-    timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MOST_SECONDS)
+    timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MAX_SECONDS)
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "GitRemoteRequest":

@@ -29,7 +29,7 @@ from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_stage"
-_MOST_STAGED = 100
+_MAX_STAGED = 100
 _SHOWN = 20
 
 
@@ -143,9 +143,9 @@ def _handle(context: CallContext, request: GitStageRequest) -> GitStageResult:
                 status=one.status,
                 old_path=printable_name(one.old_path) if one.old_path is not None else None,
             )
-            for one in status.staged[:_MOST_STAGED]
+            for one in status.staged[:_MAX_STAGED]
         ],
-        staged_omitted=max(0, len(status.staged) - _MOST_STAGED),
+        staged_omitted=max(0, len(status.staged) - _MAX_STAGED),
         not_staged_count=len(status.modified),
         untracked_count=len(status.untracked),
         conflicts=[printable_name(one.path) for one in status.conflicts],

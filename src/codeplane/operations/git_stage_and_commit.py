@@ -13,14 +13,14 @@ from codeplane.git.programs import COMMIT_HOOKS
 from codeplane.git.staging import check_known, differences, stage, staged_paths, unstaged_paths
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta, render_delta
-from codeplane.operations.git_commit import MESSAGE_ALIASES, MOST_MESSAGE, CommitAuthor, author_parts, check_message
+from codeplane.operations.git_commit import MAX_MESSAGE, MESSAGE_ALIASES, CommitAuthor, author_parts, check_message
 from codeplane.operations.git_paths import current_ref, named_paths, parsed_names, with_near_names
 from codeplane.operations.models import PATH_ALIASES, RARELY, ListOfOne, PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_stage_and_commit"
-_MOST_NAMED = 100
+_MAX_NAMED = 100
 _SHOWN = 10
 
 
@@ -43,7 +43,7 @@ class GitStageAndCommitRequest(Request):
     paths: Annotated[list[PathText], ListOfOne, Field(min_length=1, max_length=1000)] = Field(
         description="`.` for everything."
     )
-    message: str | None = Field(None, max_length=MOST_MESSAGE)
+    message: str | None = Field(None, max_length=MAX_MESSAGE)
     pre_commit: bool = Field(True, description="Run hooks.", json_schema_extra=RARELY)
     author: Annotated[str | None, BeforeValidator(_author_text)] = Field(
         None, description="`Name <email>`", json_schema_extra=RARELY
@@ -108,8 +108,8 @@ def _handle(context: CallContext, request: GitStageAndCommitRequest) -> GitStage
         oid=made.oid,
         short_oid=made.short_oid,
         amended=request.amend,
-        also_committed=others[:_MOST_NAMED],
-        also_committed_omitted=max(0, len(others) - _MOST_NAMED),
+        also_committed=others[:_MAX_NAMED],
+        also_committed_omitted=max(0, len(others) - _MAX_NAMED),
         hook_changed=hook_changed,
         delta=git_delta(context),
     )

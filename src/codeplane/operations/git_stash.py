@@ -41,7 +41,7 @@ from codeplane.workspace.workspace import Workspace
 NAME = "git_stash"
 Action = Literal["push", "pop", "apply", "list", "show", "drop", "clear"]
 _READING = frozenset({"list", "show"})
-_MOST_FILES = 200
+_MAX_FILES = 200
 _SHOWN = 20
 _NAME_FORM = re.compile(r"\s*(?:refs/)?stash@\{(\d{1,6})\}\s*")
 
@@ -233,9 +233,9 @@ def _shown(stash: Stash, files: list[StashedFile]) -> GitStashResult:
                 binary=one.is_binary,
                 untracked=one.is_untracked,
             )
-            for one in files[:_MOST_FILES]
+            for one in files[:_MAX_FILES]
         ],
-        files_omitted=max(0, len(files) - _MOST_FILES),
+        files_omitted=max(0, len(files) - _MAX_FILES),
     )
 
 

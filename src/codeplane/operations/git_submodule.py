@@ -24,7 +24,7 @@ from codeplane.git.submodules import (
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.git_change import GitDelta, git_delta, render_delta
 from codeplane.operations.git_paths import check_may_write, named_paths, parsed_names
-from codeplane.operations.git_remote import MOST_SECONDS, NETWORK_SECONDS
+from codeplane.operations.git_remote import MAX_SECONDS, NETWORK_SECONDS
 from codeplane.operations.models import PATH_ALIASES, ListOfOne, PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.workspace.workspace import Workspace
@@ -55,7 +55,7 @@ class GitSubmoduleRequest(Request):
     init: bool = Field(True, description="update: initialise those that are not.")
     remote: bool = Field(False, description="update: to the newest commit of the branch instead of the recorded one.")
     force: bool = Field(False, description="Throw away changes inside; a copy is kept as a commit.")
-    timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MOST_SECONDS)
+    timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MAX_SECONDS)
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "GitSubmoduleRequest":

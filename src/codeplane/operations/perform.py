@@ -453,17 +453,17 @@ def _finish_snapshot(door: Door, call: _Call) -> None:
         return
     # 30 ms that only changes by git that failed need.
     from codeplane.edit.records import State  # noqa: PLC0415
-    from codeplane.workspace.taking_back import plan_taking_back, take_back  # noqa: PLC0415
+    from codeplane.workspace.rollback import plan_rollback, roll_back  # noqa: PLC0415
 
     workspace = door.workspace
     kept = workspace.editor.records.find(call.call_id)
     if kept is None:
         return
-    plan = plan_taking_back(workspace.repository, workspace.editor, [kept[0]])
+    plan = plan_rollback(workspace.repository, workspace.editor, [kept[0]])
     if plan.files.conflicts or plan.git_conflicts:
         call.warnings.append("the call failed and what it had changed could not be taken back: it was changed again")
         return
-    take_back(workspace.repository, workspace.editor, f"{call.call_id}-back", plan, (call.call_id,))
+    roll_back(workspace.repository, workspace.editor, f"{call.call_id}-back", plan, (call.call_id,))
     for batch in (call.call_id, f"{call.call_id}-back"):
         workspace.editor.records.drop(batch, State.DONE)
 

@@ -16,14 +16,14 @@ from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, no_effects
 
 NAME = "request_scope_expansion"
-_MOST_PATHS = 50
+_MAX_PATHS = 50
 
 
 class RequestScopeExpansionRequest(Request):
     """Which intent, which files and why."""
 
     intent_id: str
-    paths: Annotated[list[str], Field(min_length=1, max_length=_MOST_PATHS)] = Field(description="Paths or globs.")
+    paths: Annotated[list[str], Field(min_length=1, max_length=_MAX_PATHS)] = Field(description="Paths or globs.")
     reason: str = Field(min_length=1, max_length=2_000)
 
 

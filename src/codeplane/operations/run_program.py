@@ -125,7 +125,7 @@ class _Calls:
         kept = self.context.workspace.editor.records.find(answer.meta.request_id)
         return kept is not None and bool(kept[0].changes or kept[0].git is not None)
 
-    def take_back(self) -> ErrorReport | None:
+    def roll_back(self) -> ErrorReport | None:
         """Undo all changes of the program together; return why nothing was undone, if so."""
         problem = self._dispatch("undo", {"operation": self.context.call_id}).error
         if problem is None:
@@ -209,7 +209,7 @@ def _ended(calls: _Calls, request: RunRequest, error: CodePlaneError) -> CodePla
         return error
     n_changes = counted(len(calls.mutations), "change")
     program = calls.context.call_id
-    problem = calls.take_back() if request.atomic else None
+    problem = calls.roll_back() if request.atomic else None
     if problem is not None:
         done = f"{n_changes} could not be taken back: {problem.message} Try undo {program} later."
     elif request.atomic:

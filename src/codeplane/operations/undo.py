@@ -18,7 +18,7 @@ from codeplane.operations.git_paths import parsed_names
 from codeplane.operations.models import RARELY, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation
 from codeplane.operations.write_access import write_refused
-from codeplane.workspace.taking_back import TakingBack, plan_taking_back, take_back
+from codeplane.workspace.rollback import Rollback, plan_rollback, roll_back
 from codeplane.workspace.workspace import Workspace
 
 NAME = "undo"
@@ -88,7 +88,7 @@ class UndoResult(Result):
 def _effects(workspace: Workspace, request: UndoRequest) -> Effects:
     if not _has_target(request):
         return Effects()
-    plan = plan_taking_back(workspace.repository, workspace.editor, _records(workspace, request))
+    plan = plan_rollback(workspace.repository, workspace.editor, _records(workspace, request))
     paths = tuple(change.path for change in plan.files.changes)
     if request.dry_run:
         return Effects(reads=paths)
@@ -114,7 +114,7 @@ def _handle(context: CallContext, request: UndoRequest) -> UndoResult:
     if any(record.git is not None for record in records):
         lease.take()
     try:
-        plan = plan_taking_back(workspace.repository, workspace.editor, records)
+        plan = plan_rollback(workspace.repository, workspace.editor, records)
         if plan.files.conflicts or plan.git_conflicts:
             raise _conflict(plan)
         undone = tuple(record.batch_id for record in records)
@@ -122,7 +122,7 @@ def _handle(context: CallContext, request: UndoRequest) -> UndoResult:
             return _result(plan, undone, None)
         context.check_cancelled()
         try:
-            take_back(workspace.repository, workspace.editor, context.call_id, plan, undone)
+            roll_back(workspace.repository, workspace.editor, context.call_id, plan, undone)
         except OSError as error:
             raise write_refused(error) from error
     finally:
@@ -224,7 +224,7 @@ def _undone(workspace: Workspace, without: Collection[str | None]) -> set[str]:
     return gone
 
 
-def _conflict(plan: TakingBack) -> CodePlaneError:
+def _conflict(plan: Rollback) -> CodePlaneError:
     conflicts = plan.files.conflicts
     details: list[dict[str, Any]] = [
         {
@@ -292,7 +292,7 @@ def _touched(record: Record) -> list[str]:
     return [printable_name(name) for name in (*(change.path.text for change in record.changes), *tracked, *refs)]
 
 
-def _result(plan: TakingBack, undone: tuple[str, ...], mutation_id: str | None) -> UndoResult:
+def _result(plan: Rollback, undone: tuple[str, ...], mutation_id: str | None) -> UndoResult:
     files = []
     for change in plan.files.changes:
         action: Literal["restored", "removed", "recreated", "merged"] = "restored"
@@ -325,7 +325,7 @@ def _result(plan: TakingBack, undone: tuple[str, ...], mutation_id: str | None) 
     )
 
 
-def _git_restored(plan: TakingBack) -> list[str]:
+def _git_restored(plan: Rollback) -> list[str]:
     """Return what of git is brought back, in words."""
     if plan.git is None or plan.git.after is None:
         return []

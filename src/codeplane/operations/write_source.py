@@ -51,7 +51,7 @@ _SHOWN_TEXT = 2_000
 _SHOWN_TESTS = 8
 _SHOWN_REASONS = 3
 _MAX_TESTS = 100
-_MOST_PREVIEW_LINES = 20_000
+_MAX_PREVIEW_LINES = 20_000
 _CONTEXT_LINES = 3
 _RETRIES = 5
 _LARGE_FILE = 200
@@ -555,7 +555,7 @@ def _preview(context: CallContext, request: WriteSourceRequest) -> str:
 def _diff_of(plan: _FilePlan, n_context: int = 2) -> str:
     before, after = plan.change.before, plan.change.after
     old, new = _lines_of(before), _lines_of(after)
-    if len(old) + len(new) > _MOST_PREVIEW_LINES:
+    if len(old) + len(new) > _MAX_PREVIEW_LINES:
         return f"{plan.where.real}: {len(old)} lines become {len(new)}\n"
     old_name, new_name = (plan.where.real.text if one is not None else "/dev/null" for one in (before, after))
     lines = difflib.unified_diff(old, new, old_name, new_name, n=n_context)

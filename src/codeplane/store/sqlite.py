@@ -174,7 +174,7 @@ class Database:
 
 
 def store_error(error: sqlite3.Error, path: Path) -> CodePlaneError:
-    """Translate SQLite's complaint into a code from the registry."""
+    """Translate an SQLite error into a code of the registry."""
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return CodePlaneError("STORE_CORRUPT", f"{path.name} is damaged: {error}", details={"file": path.name})

@@ -40,7 +40,7 @@ from codeplane.git.working_tree import SKIPPED, dirty_paths, exported, has_hooks
 _WAIT_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.01
 # So many bytes of untracked files are kept because a hook might change them.
-_MOST_UNTRACKED: Final = 4_000_000
+_MAX_UNTRACKED: Final = 4_000_000
 _NO_IMAGES: Final[Mapping[RepoPath, FileImage | None]] = MappingProxyType({})
 _EXECUTABLE: Final = "100755"
 _LINK: Final = "120000"
@@ -172,7 +172,7 @@ class GitBracket:
             return []
         self._untracked = frozenset(untracked_paths(root))
         found = []
-        rest = _MOST_UNTRACKED
+        rest = _MAX_UNTRACKED
         for path in sorted(self._untracked):
             status = standing_at(root, path)
             if status is not None and status.st_size <= rest:

@@ -21,7 +21,7 @@ from typing import Literal, NotRequired, TypedDict
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 5
-LONGEST_ARGUMENT = 100_000  # Linux refuses a single argument of 128 KiB.
+MAX_ARGUMENT = 100_000  # Linux refuses a single argument of 128 KiB.
 INDEX_HEADER = 12
 INDEX_STAT = 24  # Times, device and inode; the mode follows.
 INDEX_OBJECT = 40  # Owner, group and size lie between the mode and here.
@@ -219,7 +219,7 @@ def run(case: Case, scratch: Path, directory: Path) -> str:
     """Run the command in its shell with closed input; returns what it printed, cut short."""
     text = os.fsencode(command_text(case))
     options = {"zsh": ["-f"], "fish": ["--no-config"]}.get(case["shell"], [])
-    if len(text) < LONGEST_ARGUMENT and b"\0" not in text:
+    if len(text) < MAX_ARGUMENT and b"\0" not in text:
         arguments: list[str | bytes] = [case["shell"], *options, "-c", text]
     else:
         script = scratch / "tmp/command"

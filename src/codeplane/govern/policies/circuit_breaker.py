@@ -6,7 +6,7 @@ from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.rulebook import Rulebook
 from codeplane.govern.verdicts import Opinion, Verdict
 
-MOST_EQUAL_FAILURES: Final = 5
+MAX_EQUAL_FAILURES: Final = 5
 
 
 class CircuitBreaker:
@@ -16,7 +16,7 @@ class CircuitBreaker:
 
     def judge(self, call: GovernedCall, _rules: Rulebook) -> Opinion | None:
         """Count; a person's approval lets it through."""
-        if not call.is_governed or call.n_equal_failures < MOST_EQUAL_FAILURES:
+        if not call.is_governed or call.n_equal_failures < MAX_EQUAL_FAILURES:
             return None
         if call.approved is not None and call.approved.state == "approved":
             return None

@@ -20,7 +20,7 @@ from codeplane.languages.javascript.walking import DEFINITION, Walk
 
 COMMONJS: Final = "commonjs"
 INCOMPLETE: Final = "commonjs_incomplete"
-_LONGEST_CHAIN: Final = 20
+_MAX_CHAIN: Final = 20
 
 _NAME: Final = r"[A-Za-z_$][\w$]*"
 _EXPORTS: Final = re.compile(rf"(module\.)?exports(?:\.({_NAME}))?")
@@ -196,7 +196,7 @@ def _define_owned(walk: Walk, owner: str, extent: tuple[int, int], value: Node |
 def _final_value(assignment: Node) -> Node | None:
     """Return what `a = b = value` assigns; every link of the chain asks, so that a long one is not followed."""
     value = assignment.child_by_field_name("right")
-    for _ in range(_LONGEST_CHAIN):
+    for _ in range(_MAX_CHAIN):
         if value is None or value.type != "assignment_expression":
             return unwrapped(value) if value is not None else None
         value = value.child_by_field_name("right")

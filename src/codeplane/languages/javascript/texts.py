@@ -12,9 +12,9 @@ _PREFIX: Final = re.compile(r"(?>(?:(?:export|default|declare|abstract|async|con
 _TAG: Final = re.compile(r"^\s*@", re.MULTILINE)
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n")
 _TIGHT: Final = (("( ", "("), ("[ ", "["), (", )", ")"), (" )", ")"), (", ]", "]"), (" ]", "]"), (", >", ">"))
-_LONGEST_LINK: Final = 2_000
-_LONGEST_TEXT: Final = 1_000
-_LONGEST_COMMENT: Final = 20_000
+_MAX_LINK: Final = 2_000
+_MAX_TEXT: Final = 1_000
+_MAX_COMMENT: Final = 20_000
 _FAR: Final = 4_000
 
 
@@ -45,11 +45,11 @@ class SourceText:
             text = " ".join(text.split())
             for wide, tight in _TIGHT:
                 text = text.replace(wide, tight)
-        return text[:_LONGEST_TEXT].strip()
+        return text[:_MAX_TEXT].strip()
 
     def are_linked(self, end: int, start: int) -> bool:
         """Say whether between two names there is nothing but the dot of a member access."""
-        return 0 <= start - end <= _LONGEST_LINK and _LINK.fullmatch(self.bytewise, end, start) is not None
+        return 0 <= start - end <= _MAX_LINK and _LINK.fullmatch(self.bytewise, end, start) is not None
 
     def mark_before(self, start: int) -> str:
         """Return the last character before a place that is not white space; `/` where it may belong to a comment."""
@@ -77,7 +77,7 @@ class SourceText:
                 place -= 1
         if text[max(0, place - 2) : place] != "*/":
             return ""
-        begin = text.rfind("/*", max(0, place - _LONGEST_COMMENT), place - 2)
+        begin = text.rfind("/*", max(0, place - _MAX_COMMENT), place - 2)
         if begin < 0 or text[begin : begin + 3] != "/**":
             return ""
         return _first_paragraph(self.cut(begin + 3, place - 2))
@@ -86,7 +86,7 @@ class SourceText:
 def _first_paragraph(comment: str) -> str:
     lines = [line.strip().removeprefix("*").strip() for line in comment.split("\n")]
     words = _BLANK_LINE.split(_TAG.split("\n".join(lines).strip(), maxsplit=1)[0].strip(), maxsplit=1)[0]
-    return " ".join(words.split())[:_LONGEST_TEXT]
+    return " ".join(words.split())[:_MAX_TEXT]
 
 
 def _keep_strings(match: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from codeplane.govern.approvals import MOST_GRANT_MINUTES, PENDING, SCOPES, Hold, PersonsAnswer
+from codeplane.govern.approvals import MAX_GRANT_MINUTES, PENDING, SCOPES, Hold, PersonsAnswer
 from codeplane.surfaces.cli.main import OK
 from codeplane.surfaces.cli.output import (
     json_option,
@@ -78,7 +78,7 @@ def show_command(hold_id: str, as_json: bool, start: str, overrides: tuple[str, 
 @click.option(
     "--for", "scope", type=click.Choice(SCOPES), default="once", show_default=True, help="How far it reaches."
 )
-@click.option("--minutes", type=click.IntRange(1, MOST_GRANT_MINUTES), default=60, help="How long a wider grant lasts.")
+@click.option("--minutes", type=click.IntRange(1, MAX_GRANT_MINUTES), default=60, help="How long a wider grant lasts.")
 @json_option
 @repo_option
 @set_option

@@ -31,7 +31,7 @@ from codeplane.surfaces.cli.output import (
 )
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, locate_places, open_workspace
 
-_MOST_ROWS = 10_000
+_MAX_ROWS = 10_000
 _ASKED_WIDTH = 60
 _TIME_HELP = "ISO 8601, such as 2026-01-31T12:00:00Z."
 
@@ -54,7 +54,7 @@ def command() -> None:
 @click.option("--since", default=None, metavar="TIME", help=f"Only rows from this time on: {_TIME_HELP}")
 @click.option("--until", default=None, metavar="TIME", help=f"Only rows up to this time: {_TIME_HELP}")
 @click.option("--before", type=click.IntRange(min=1), default=None, metavar="ROW", help="Only rows before this number.")
-@click.option("--limit", type=click.IntRange(1, _MOST_ROWS), default=50, show_default=True, help="Rows to show.")
+@click.option("--limit", type=click.IntRange(1, _MAX_ROWS), default=50, show_default=True, help="Rows to show.")
 @json_option
 @repo_option
 @set_option
@@ -99,7 +99,7 @@ def show_command(row_or_call: str, as_json: bool, start: str, overrides: tuple[s
             wanted = RowFilter(before_seq=int(row_or_call) + 1, limit=1)
             rows = tuple(row for row in workspace.chain.rows(wanted) if row.seq == int(row_or_call))
         else:
-            rows = workspace.chain.rows(RowFilter(call_id=row_or_call, limit=_MOST_ROWS))[::-1]
+            rows = workspace.chain.rows(RowFilter(call_id=row_or_call, limit=_MAX_ROWS))[::-1]
     if not rows:
         what = f"row {row_or_call}" if is_number else f"call {row_or_call[:80]}"
         raise CodePlaneError("NOT_FOUND", f"The ledger has no {what}.", hint="`cpl ledger log` lists the rows.")

@@ -28,7 +28,7 @@ from codeplane.workspace.git_bracket import with_tracked_changes
 
 
 @dataclass(frozen=True, slots=True)
-class TakingBack:
+class Rollback:
     """What would be done to files and to git, and what of git is in the way.
 
     Invariant: with conflicts, of files or of git, nothing may be applied.
@@ -39,7 +39,7 @@ class TakingBack:
     git_conflicts: tuple[str, ...]
 
 
-def plan_taking_back(repository: Repository, editor: Editor, records: Sequence[Record]) -> TakingBack:
+def plan_rollback(repository: Repository, editor: Editor, records: Sequence[Record]) -> Rollback:
     """Return what takes batches back, the newest first."""
     whole = [with_tracked_changes(repository, record) for record in records]
     crossing = _crossing(whole)
@@ -47,7 +47,7 @@ def plan_taking_back(repository: Repository, editor: Editor, records: Sequence[R
     spans = [record.git for record in whole if record.git is not None]
     files = plan_undo(editor, whole)
     if not spans:
-        return TakingBack(files, None, ())
+        return Rollback(files, None, ())
     now = then = replace(read_state(repository), loose=read_loose(repository.root, sorted(crossing)))
     conflicts: list[str] = []
     for span in spans:
@@ -58,7 +58,7 @@ def plan_taking_back(repository: Repository, editor: Editor, records: Sequence[R
     found = in_the_way_of(repository.root, new.loose)
     conflicts.extend(f"{printable_name(path)} is in the way" for path in found)
     git = GitSpan(old, new) if not (is_nothing(old) and is_nothing(new)) else None
-    return TakingBack(files, git, tuple(conflicts))
+    return Rollback(files, git, tuple(conflicts))
 
 
 def _crossing(records: Sequence[Record]) -> frozenset[str]:
@@ -115,7 +115,7 @@ def _in_use_elsewhere(repository: Repository, target: GitState) -> list[str]:
     return found
 
 
-def take_back(repository: Repository, editor: Editor, batch_id: str, plan: TakingBack, undone: tuple[str, ...]) -> None:
+def roll_back(repository: Repository, editor: Editor, batch_id: str, plan: Rollback, undone: tuple[str, ...]) -> None:
     """Do what was planned, as a batch of its own that can be taken back, too.
 
     Raises:

@@ -279,8 +279,8 @@ _COMPILED: Final = tuple((code, re.compile("|".join(patterns), re.IGNORECASE)) f
 _NOISE: Final = re.compile(r"^(hint: |warning: |Note: ).*\n?", re.MULTILINE)
 
 
-def git_error(arguments: tuple[str, ...], complaint: str) -> CodePlaneError:
-    """Return a failed command's complaint as an error of the registry, git's own words in its message."""
-    code = next((code for code, pattern in _COMPILED if pattern.search(complaint)), "GIT_FAILED")
-    words = _NOISE.sub("", complaint).strip() or complaint.strip()
+def git_error(arguments: tuple[str, ...], output: str) -> CodePlaneError:
+    """Return the error of the registry for a failed command; git's own words are in its message."""
+    code = next((code for code, pattern in _COMPILED if pattern.search(output)), "GIT_FAILED")
+    words = _NOISE.sub("", output).strip() or output.strip()
     return CodePlaneError(code, f"git {arguments[0]}: {words[:_SHOWN]}", details={"git": words[: 4 * _SHOWN]})
