@@ -60,7 +60,7 @@ class SearchRequest(Request):
     show: Literal["lines", "code"] = Field("lines", description="code: definitions around the hits; no read needed.")
     context: int = Field(0, ge=0, le=50, description="Lines around each hit.")
     budget: int = Field(2_500, ge=100, le=20_000, description="Tokens of code.", json_schema_extra=RARELY)
-    limit: int = Field(20, ge=1, le=100)
+    limit: int = Field(20, ge=1, le=100, description="At most 100.")
     cursor: str | None = Field(None, description="From a cut answer.")
     include_snippets: bool = Field(True, description="Show the line of each hit.", json_schema_extra=RARELY)
     enrichment: Literal["none", "minimal", "standard", "function", "class"] = Field("none", json_schema_extra=RARELY)
