@@ -16,7 +16,7 @@ CASES = (
         "interface I {\n  fun m()\n}\nobject O {\n  val a = 1\n}\nenum class E {\n  A, B;\n  fun f() {}\n}\n"
         "class C {\n  companion object {\n    const val X = 1\n  }\n}\n",
         "interface I; method I.m; class O; property O.a; enum E; constant E.A; constant E.B; method E.f; class C; "
-        "class C.WorkerProcess; constant C.WorkerProcess.X",
+        "class C.Companion; constant C.Companion.X",
     ),
     Case(
         "imports",

@@ -34,7 +34,7 @@ def _extract(name: str, source: bytes) -> FileFacts:
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_damaged_files_give_consistent_facts(name: str) -> None:
-    # A companion without a name is called `WorkerProcess`, which is not in the text.
+    # A companion without a name is called `Companion`, which is not in the text.
     texts = [case.source for language, case in CASES if language == name and "companion" not in case.source]
     for number, text in enumerate(texts):
         for source in damaged(text.encode(), 12, seed=number):
