@@ -91,6 +91,18 @@ def test_a_definition_is_replaced_by_its_name_and_keeps_its_decorators(shop: Doo
     assert "@cached\ndef total(lines):\n    return 0\n\n\nclass Store" in found
 
 
+def test_a_decorator_over_several_lines_belongs_to_its_definition(shop: Door) -> None:
+    old = '@mark(\n    "name",\n    [1, 2],\n)\n@plain\ndef test_it(name):\n    assert name\n'
+    write(shop.workspace.root, {"deco.py": f"x = 1\n\n\n{old}"})
+    read = result_of(call(shop, "read_source", {"targets": ["deco.py::test_it"]}))["files"][0]
+    assert (read["range"], read["content"]) == ([4, 10], old)
+    shown = result_of(call(shop, "search", {"query": "test_it", "mode": "definitions", "show": "code"}))["code"]
+    assert [piece["start_line"] for piece in shown] == [4]
+    new = "@other\ndef test_it():\n    pass\n"
+    result_of(call(shop, "write_source", {"edits": [{"path": "deco.py", "definition": "test_it", "new": new}]}))
+    assert text(shop, "deco.py") == f"x = 1\n\n\n{new}"
+
+
 def test_a_method_is_inserted_after_another(shop: Door) -> None:
     found = edited(shop, after="Store.get", new="    def has(self, key):\n        return True\n")
     assert "        return key\n\n    def has(self, key):\n        return True\n\n    def put" in found

@@ -135,11 +135,26 @@ def n_decorator_lines(data: bytes, first: int, one: Definition) -> int:
     """Return how many lines above a definition are its decorators."""
     if not one.decorators:
         return 0
-    lines = data.split(b"\n")[: first - 1]
-    number = 0
-    while number < len(lines) and lines[-1 - number].lstrip().startswith((b"@", b"#[")):
-        number += 1
-    return number
+    return n_decorators_above(data.decode("utf-8", "replace").split("\n")[:first])
+
+
+def n_decorators_above(lines: Sequence[str]) -> int:
+    """Return how many lines of decorators are above the last of these lines; one may go over several lines."""
+    indent = _indent(lines[-1])
+    found = 0
+    for number, line in enumerate(reversed(lines[:-1]), start=1):
+        text = line.strip()
+        if not text or _indent(line) < indent:
+            break
+        if _indent(line) == indent and text.startswith(("@", "#[")):
+            found = number
+        elif _indent(line) == indent and text[0] not in ")]}":
+            break
+    return found
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _with_gap(new: str, *, before: bool) -> str:

@@ -12,6 +12,7 @@ from codeplane.index.index_store import IndexedFile
 from codeplane.index.reconcile import IndexState
 from codeplane.index.symbol_search import innermost
 from codeplane.languages.facts import DefinitionKind
+from codeplane.operations.edit_forms import n_decorators_above
 from codeplane.operations.file_access import spend_read_budget
 from codeplane.operations.operation import CallContext
 from codeplane.operations.search_models import CodePiece, SearchHit, SearchRequest, SearchResult
@@ -219,7 +220,4 @@ def _member_lines(outline: Outline, container: int, rest: Sequence[int]) -> list
 
 
 def _decorators_above(file: _ShownFile, first: int) -> int:
-    number = 0
-    while first - 1 - number > 0 and file.lines[first - 2 - number].lstrip().startswith(("@", "#[")):
-        number += 1
-    return number
+    return n_decorators_above(file.lines[:first])
