@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from codeplane.surfaces.cli.main import COMMANDS, root
 from surfaces.support_processes import CPL, Sandbox, UpServer, end, git, run_cpl, up, wait_until
@@ -24,10 +23,10 @@ ESCAPE = "\x1b"
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 @pytest.mark.parametrize("option", ["--help", "-h"])
-def test_every_command_has_help(command: str, option: str) -> None:
-    done = CliRunner().invoke(root, [command, option], prog_name="cpl")
+def test_every_command_has_help(sandbox: Sandbox, tmp_path: Path, command: str, option: str) -> None:
+    done = run_cpl(sandbox, tmp_path, command, option)
 
-    assert (done.exit_code, f"Usage: cpl {command}" in done.stdout, ESCAPE in done.stdout) == (0, True, False)
+    assert (done.returncode, f"Usage: cpl {command}" in done.stdout, ESCAPE in done.stdout) == (0, True, False)
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
