@@ -9,8 +9,12 @@ PYTHON ?= $(shell for check in '$(IS_OPTIMISED)' ''; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c '$(FITS)' 2>/dev/null && $$p -c "$$check" && { echo $$p; exit; }; done; done)
 VENV := .venv
 BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
+# uv installs in a few seconds what takes pip half a minute; pip is always there.
+UV := $(shell command -v uv 2>/dev/null)
+INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 
 .PHONY: help setup demo test check format lint types imports reference lock bench soak clean
 
@@ -19,16 +23,21 @@ help:  ## List the targets.
 
 setup: $(STAMP)  ## Create .venv with the locked packages and this project.
 
-$(STAMP): requirements-dev.lock pyproject.toml
+$(RUNTIME): requirements.lock pyproject.toml
 	@[ -n "$(PYTHON)" ] || { echo "CodePlane needs Python 3.11 or newer on PATH (or make PYTHON=/path/to/python)."; exit 2; }
 	@echo "Setting up $(VENV) with $(PYTHON) ..."
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(INSTALL) --require-hashes -r requirements.lock
+	@echo "$(CURDIR)/src" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/codeplane.pth"
+	@touch $@
+
+$(STAMP): $(RUNTIME) requirements-dev.lock
+	@$(INSTALL) --require-hashes -r requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: setup  ## Open a sample repository, start the server, drive it with a real MCP client, tell the story.
-	@$(BIN)/cpl demo
+demo: $(RUNTIME)  ## Open a sample repository, start the server, drive it with a real MCP client, tell the story.
+	@$(BIN)/python -m codeplane demo
 
 check: setup format lint types imports  ## Format, lint, types, import rules, fast tests.
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"

@@ -15,10 +15,10 @@ import threading
 import time
 from pathlib import Path
 
+from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.paths import RepoPath
 from codeplane.govern.intents import INTENTS_FILE
 from codeplane.govern.policy_document import POLICY_FILE
-from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.policy import CallFacts
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace

@@ -5,9 +5,6 @@
 Each tool runs in this process, through the door, in a workspace that is open. Ratios are of the medians and of the
 95th percentiles. The repository is cloned first, so that the given one stays as it is. A file history says what the
 file was called and what became of it in each commit, as `git log --name-status` does.
-
-Histories and blame are measured twice: as they are before CodePlane has made its commit-graph (the first seconds in
-which a server is asked for histories; git itself has none in a fresh clone), and with it.
 """
 
 import argparse
@@ -18,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from codeplane.ledger.callers import Caller, CallerKind
+from codeplane.core.callers import Caller, CallerKind
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.git_diff import GIT_DIFF
 from codeplane.operations.git_history import GIT_HISTORY
@@ -93,17 +90,17 @@ def main() -> None:
         measure_all(root, options.file or largest_file(root), options.rounds)
 
 
-def measure_histories(door: Door, when: str, path: str, n_lines: int, rounds: int) -> None:
+def measure_histories(door: Door, path: str, n_lines: int, rounds: int) -> None:
     """Print the rows of blame and file history."""
     few = max(5, rounds // 8)
     for count in (min(2000, n_lines), 100):
         wanted: dict[str, Any] = {"action": "blame", "path": path, "limit": count}
-        measure(door, f"blame of {count} lines{when} (goal <= 1.3)", ("git_inspect", wanted),
+        measure(door, f"blame of {count} lines (goal <= 1.3)", ("git_inspect", wanted),
                 ["blame", f"-L1,{count}", "--", path], few)  # fmt: skip
     for count in (20, 200):
         for title, follow, option in (("", False, []), (", renames followed", True, ["--follow"])):
             wanted = {"path": path, "limit": count, "follow": follow}
-            measure(door, f"file history of {count}{title}{when} (goal <= 1.3)", ("git_history", wanted),
+            measure(door, f"file history of {count}{title} (goal <= 1.3)", ("git_history", wanted),
                     ["log", *option, "--name-status", f"-{count}", "--", path], rounds)  # fmt: skip
 
 
@@ -117,17 +114,8 @@ def measure_all(root: Path, path: str, rounds: int) -> None:
     with open_workspace(WorkspaceRequest(root)) as workspace:
         door = Door(workspace, OPERATIONS)
         measure(door, "status (goal p95 <= 1.3)", ("git_status", {}), ["status"], rounds)
-        measure(door, "log of 50 (goal <= 1)", ("git_log", {"limit": 50}), ["log", "-50"], rounds)
-        # Git itself has none yet, so that this changes nothing for it.
-        _git(root, "config", "core.commitGraph", "false")
-        measure_histories(door, " without the commit-graph", path, n_lines, rounds)
-        _git(root, "config", "--unset", "core.commitGraph")
-        started = time.perf_counter()
-        if not workspace.commit_graph.make():
-            raise SystemExit("no commit-graph was made")
-        size = sum(one.stat().st_size for one in workspace.places.shared.glob("history/info/*"))
-        print(f"commit-graph: made in {time.perf_counter() - started:.1f} s, {size / 1e6:.1f} MB")
-        measure_histories(door, "", path, n_lines, rounds)
+        measure(door, "log of 50", ("git_log", {"limit": 50}), ["log", "-50"], rounds)
+        measure_histories(door, path, n_lines, rounds)
         measure(door, "file history of 20 against a log without paths", ("git_history", {"path": path, "limit": 20}),
                 ["log", "--follow", "-20", "--", path], rounds)  # fmt: skip
         counted = {"path": path, "limit": 20, "stats": True}

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,12 +15,57 @@ from codeplane.workspace.workspace import Workspace
 from support.doors import open_test_workspace
 from support.repositories import make_repository
 
+# A job in the background ignores Ctrl-C, and so would every program that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 SAMPLE_FILES: dict[str, str | bytes] = {
     "README.md": "# Sample\n\nA repository for tests.\n",
     "src/app.py": "".join(f"line_{i} = {i}\n" for i in range(1, 31)),
     "src/pkg/mod.py": "def mod():\n    return 1\n",
     "docs/guide.md": "one\ntwo\nthree\n",
 }
+
+
+# Modules that start git or other programs for nearly every test, or try many inputs: `make check` leaves them out.
+SLOW_MODULES = frozenset(
+    {
+        "test_every_effect_is_judged",
+        "test_git_branch",
+        "test_git_checkout",
+        "test_git_in_the_gate",
+        "test_git_in_the_way",
+        "test_git_merge",
+        "test_git_rebase",
+        "test_git_remotes",
+        "test_git_reset",
+        "test_git_stage",
+        "test_git_stash",
+        "test_git_submodule",
+        "test_git_worktree",
+        "test_go_bad_input",
+        "test_handshake",
+        "test_index_attacks",
+        "test_java_bad_input",
+        "test_javascript_bad_input",
+        "test_rust_bad_input",
+        "test_scope_escapes",
+        "test_search_attacks",
+        "test_several_agents",
+        "test_snapshots",
+        "test_structure_bad_input",
+        "test_symbols_bad_input",
+        "test_tampering",
+        "test_undo",
+    }
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of slow modules."""
+    for item in items:
+        if item.path.stem in SLOW_MODULES:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

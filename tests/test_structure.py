@@ -3,12 +3,13 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import codeplane
-from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.catalog import TOOLS
 from codeplane.operations.operation import AnyOperation
 
 SOURCE = Path(codeplane.__file__).parent
@@ -18,7 +19,6 @@ BANNED_NAMES = {"ops", "utils", "helpers", "misc", "common", "base", "manager", 
 MAY_CATCH_EVERYTHING = {
     "core/logs.py": 1,
     "govern/gate.py": 1,
-    "ledger/policy.py": 1,
     "operations/perform.py": 3,
     "surfaces/server/guard.py": 1,
     "surfaces/server/unix_socket.py": 1,
@@ -32,22 +32,46 @@ def _name(path: Path) -> str:
     return path.relative_to(SOURCE).as_posix()
 
 
+@cache
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def _nodes(path: Path) -> Iterator[ast.AST]:
-    return ast.walk(_tree(path))
+@cache
+def _nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(_tree(path)))
 
 
-def test_a_handler_is_called_at_the_door_only() -> None:
+@pytest.mark.parametrize("name", ["plan", "work"])
+def test_operations_are_planned_and_carried_out_at_the_door_only(name: str) -> None:
     callers = {
         _name(path)
         for path in FILES
         for node in _nodes(path)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "handler"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
     }
     assert callers == {"operations/perform.py"}
+
+
+# Modules that open files; each checks ignore rules and symlinks, or reads files that are not the repository's own.
+OPENS_FILES = {"file_access.py", "git_merge.py", "history_access.py", "read_source.py", "tool_list.py"}
+
+
+def test_operations_open_files_only_through_the_checked_readers() -> None:
+    found = {
+        path.name
+        for path in FILES
+        if path.parent.name == "operations"
+        for node in _nodes(path)
+        if isinstance(node, ast.Call)
+        and (
+            (isinstance(node.func, ast.Name) and node.func.id == "open")
+            or (isinstance(node.func, ast.Attribute) and node.func.attr in {"read_bytes", "read_text", "fdopen"})
+        )
+    }
+    assert found == OPENS_FILES, (
+        "use check_readable of operations/file_access.py and the readers of index/source_text.py"
+    )
 
 
 def _imports(path: Path) -> Iterator[str]:
@@ -121,12 +145,12 @@ def test_everything_is_caught_only_where_it_is_allowed() -> None:
 
 
 def test_the_catalog_is_in_alphabetical_order_and_names_are_unique() -> None:
-    names = list(OPERATIONS)
+    names = list(TOOLS)
     assert names == sorted(set(names))
-    assert [operation.name for operation in OPERATIONS.values()] == names
+    assert [operation.name for operation in TOOLS.values()] == names
 
 
-@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda operation: operation.name)
+@pytest.mark.parametrize("operation", TOOLS.values(), ids=lambda operation: operation.name)
 def test_every_operation_teaches_when_to_use_it(operation: AnyOperation) -> None:
     assert re.fullmatch(r"[a-z]+(_[a-z]+)*", operation.name)
     assert operation.summary.endswith(".")

@@ -3,14 +3,11 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from codeplane.core import hashing
 from codeplane.core.hashing import (
     sha256_bytes,
     sha256_file,
-    sha256_file_normalised,
     sha256_normalised,
     sha256_text,
 )
@@ -34,24 +31,12 @@ def test_a_file_has_the_digest_of_its_bytes(tmp_path: Path, size: int) -> None:
     path = tmp_path / "data"
     path.write_bytes(data)
     assert sha256_file(path) == sha256_bytes(data)
-    assert sha256_file_normalised(path) == sha256_normalised(data)
 
 
 def test_only_pairs_of_cr_and_lf_are_made_equal() -> None:
     assert sha256_normalised(b"a\r\nb\r\n") == sha256_bytes(b"a\nb\n")
     assert sha256_normalised(b"a\rb") == sha256_bytes(b"a\rb")
     assert sha256_normalised(b"\r\r\n") == sha256_bytes(b"\r\n")
-
-
-def test_a_pair_split_between_two_pieces_of_a_file_is_one_line_end(tmp_path: Path) -> None:
-    path = tmp_path / "split"
-    path.write_bytes(b"x" * (_MEBIBYTE - 1) + b"\r\nrest\r")
-    assert sha256_file_normalised(path) == sha256_bytes(b"x" * (_MEBIBYTE - 1) + b"\nrest\r")
-
-
-@given(_LINE_PIECES)
-def test_where_the_pieces_are_cut_does_not_matter(pieces: list[bytes]) -> None:
-    assert b"".join(hashing._with_lf(pieces)) == b"".join(pieces).replace(b"\r\n", b"\n")
 
 
 def test_a_missing_file_raises_the_operating_systems_error(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import sys
 import unicodedata
 from pathlib import Path
 
@@ -10,15 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeplane.core import paths
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import (
     RepoPath,
-    canonical_case,
-    is_case_sensitive,
     repo_path_of,
     resolve_inside,
-    same_path,
 )
 
 _TRICKY = st.text(st.sampled_from("ab.~/\\:C\u00e9e\u0301\u212a\x00\x85\ud800 "), max_size=12)
@@ -285,67 +280,3 @@ def test_an_absolute_path_elsewhere_has_no_repository_path(tmp_path: Path) -> No
         assert caught.value.code == "PATH_OUTSIDE_REPOSITORY"
     with pytest.raises(CodePlaneError, match="not absolute"):
         repo_path_of(root, Path("src"))
-
-
-def test_case_matters_only_where_the_file_system_says_so() -> None:
-    lower, upper = RepoPath.parse("src/stra\u00dfe.py"), RepoPath.parse("SRC/STRASSE.py")
-    assert not same_path(lower, upper, case_sensitive=True)
-    assert same_path(lower, upper, case_sensitive=False)
-    assert not same_path(lower, RepoPath.parse("src/other.py"), case_sensitive=False)
-
-
-def test_the_probe_agrees_with_what_the_file_system_does_and_writes_nothing(tmp_path: Path) -> None:
-    (tmp_path / "Probe").write_text("", encoding="utf-8")
-    before = sorted(tmp_path.iterdir())
-    assert is_case_sensitive(tmp_path) is not (tmp_path / "pROBE").exists()
-    assert sorted(tmp_path.iterdir()) == before
-
-
-def test_a_directory_without_letters_is_judged_by_its_own_name(tmp_path: Path) -> None:
-    directory = tmp_path / "Letters"
-    directory.mkdir()
-    (directory / "123").write_text("", encoding="utf-8")
-    assert is_case_sensitive(directory) is not (tmp_path / "lETTERS").exists()
-
-
-@pytest.mark.parametrize(("platform", "expected"), [("linux", True), ("darwin", False)])
-def test_the_platform_decides_where_nothing_else_can(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, expected: bool
-) -> None:
-    directory = tmp_path / "123"
-    monkeypatch.setattr(sys, "platform", platform)
-    assert is_case_sensitive(directory) is expected
-
-
-def test_two_entries_that_differ_in_case_only_mean_sensitive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The listing is replaced because the machine that runs the tests may be unable to hold both."""
-    monkeypatch.setattr(os, "listdir", lambda _directory: ["readme", "README"])
-    assert is_case_sensitive(tmp_path)
-
-
-def test_an_entry_that_answers_to_its_swapped_name_means_insensitive(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The lookup is replaced because the machine that runs the tests may have no such file system."""
-    (tmp_path / "Probe").write_text("", encoding="utf-8")
-    monkeypatch.setattr(paths, "_is_same_entry", lambda entry, other: entry.name == other.name.swapcase())
-    assert not is_case_sensitive(tmp_path)
-
-
-def test_the_spelling_on_disk_is_found_on_a_case_insensitive_file_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = _tree(tmp_path)
-    monkeypatch.setattr(paths, "is_case_sensitive", lambda _directory: False)
-    assert canonical_case(root, RepoPath.parse("SRC/A.PY")) == RepoPath.parse("src/a.py")
-    assert canonical_case(root, RepoPath.parse("Src/New.py")) == RepoPath.parse("src/New.py")
-    assert canonical_case(root, RepoPath.parse("Other/X")) == RepoPath.parse("Other/X")
-    assert canonical_case(root, RepoPath.ROOT) == RepoPath.ROOT
-
-
-def test_the_spelling_is_left_alone_on_a_case_sensitive_file_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = _tree(tmp_path)
-    monkeypatch.setattr(paths, "is_case_sensitive", lambda _directory: True)
-    assert canonical_case(root, RepoPath.parse("SRC/A.PY")) == RepoPath.parse("SRC/A.PY")

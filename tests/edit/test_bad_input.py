@@ -204,7 +204,7 @@ def test_a_ledger_that_is_locked_after_the_files_are_in_place_gets_its_row_later
     held = FileLock(repo / ".codeplane/ledger.db.lock", thread_local=False)
 
     def lock(step: str) -> None:
-        if step == "call_handler":
+        if step == "work":
             held.acquire()
 
     with open_test_workspace(repo) as workspace:

@@ -305,7 +305,7 @@ def test_what_cannot_be_taken_back_is_said(root: Path) -> None:
         raise OSError(errno.EIO, "broken")
 
     editor = editor_of(root, Saboteur(2, interfere))
-    with pytest.raises(CodePlaneError, match="could not be taken back") as failure:
+    with pytest.raises(CodePlaneError, match="could not be rolled back") as failure:
         editor.apply("req_1", updates(editor, "a", "b"))
     assert failure.value.details["paths"] == ["a"]
     assert snapshot(root) == {"a": "later\n", "b": "old b\n", "c": "old c\n"}

@@ -181,7 +181,7 @@ def _working_blobs(history: History, paths: list[str]) -> dict[str, str]:
 
 
 @given(seed=_SEEDS)
-@examples(30)
+@examples(10)
 def test_pages_of_any_comparison_make_the_new_files_of_the_old(
     tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:

@@ -29,7 +29,7 @@ _SEEDS = st.integers(0, 2**32 - 1)
 
 
 @given(seed=_SEEDS)
-@examples(30)
+@examples(10)
 def test_trees_files_and_tags_are_those_of_git(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     history = make_history(tmp_path_factory.mktemp("h") / "x", seed, random.Random(seed).choice(["plain", "worktree"]))
     ref = random.Random(seed).choice(history.refs)
@@ -60,7 +60,7 @@ def _check_tags(history: History) -> None:
 
 
 @given(seed=_SEEDS)
-@examples(20)
+@examples(8)
 def test_a_forecast_is_what_the_merge_then_does(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     history = make_history(tmp_path_factory.mktemp("h") / "x", seed, "plain")
     history.git("reset", "--quiet", "--hard")

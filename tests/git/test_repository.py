@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.git.repository import find_repository, git_version, index_stat, read_head, tracked_paths
+from codeplane.git.repository import find_repository, index_stat, read_head, tracked_paths
 from support.repositories import git, make_repository
 
 
@@ -133,10 +133,6 @@ def test_a_machine_without_git_is_told_so(repo: Path, tmp_path: Path, monkeypatc
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     assert _code(repo) == "GIT_UNAVAILABLE"
-
-
-def test_the_version_of_git_is_told() -> None:
-    assert git_version().startswith("git version ")
 
 
 def test_tracked_paths_hold_every_file_and_every_directory_above(repo: Path) -> None:

@@ -84,7 +84,7 @@ _SENTENCES = {
 
 
 @given(seed=_SEEDS)
-@examples(30)
+@examples(10)
 def test_status_is_what_other_commands_say(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     history = make_history(tmp_path_factory.mktemp("h") / "x", seed)
     status = read_status(find_repository(history.root))

@@ -9,14 +9,14 @@ import pytest
 
 from codeplane.core.clock import ManualClock
 from codeplane.core.errors import CodePlaneError
-from codeplane.govern.approvals import ApprovalBook, PersonsAnswer
+from codeplane.govern.approvals import ApprovalBook
 from codeplane.govern.explanation import explain
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.dispatch import dispatch
 from codeplane.operations.perform import Door
 from codeplane.operations.write_source import WRITE_SOURCE
-from codeplane.workspace.approval_answers import answer_hold
-from support.doors import call, error_of, open_test_workspace, result_of
+from support.doors import call, error_of, open_test_workspace, person, result_of
 from support.governed import FILES, INTENTS, approve, write_intents
 from support.repositories import make_repository, write
 
@@ -188,7 +188,7 @@ def test_a_wish_for_more_scope_is_granted_by_a_person(door: Door) -> None:
     wish = {"intent_id": "INT-001", "paths": ["README.md"], "reason": "the title is wrong"}
     found = result_of(call(door, "request_scope_expansion", wish))
     assert (found["state"], error_of(call(door, "write_source", edit))) == ("pending", "SCOPE_VIOLATION")
-    answer_hold(door.workspace, found["hold_id"], PersonsAnswer(approves=True, by="test"))
+    result_of(dispatch(door, "approve_calls", {"hold_ids": [found["hold_id"]]}, person()))
     assert call(door, "write_source", edit).outcome is Outcome.FINISHED
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.ids import RandomIds
-from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.ledger.chain import RowFilter
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.catalog import OPERATIONS

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.ids import RandomIds
-from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.operations.answer import Outcome
-from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.catalog import TOOLS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.operation import AnyOperation
 from codeplane.operations.perform import Door
@@ -17,7 +17,7 @@ from support.git_states import whole_state
 from support.governed import FILES, INTENTS, write_intents
 from support.repositories import git, make_repository, write
 
-MUTATING = [operation for operation in OPERATIONS.values() if operation.effect.mutates]
+MUTATING = [operation for operation in TOOLS.values() if operation.effect.mutates]
 ARGUMENTS: dict[str, dict[str, object]] = {
     "git_branch": {"action": "create", "name": "topic"},
     "git_checkout": {"ref": "other"},
@@ -53,10 +53,10 @@ def door(tmp_path: Path) -> Iterator[Door]:
     with open_test_workspace(root) as workspace:
         # Something to undo, from a time without governance.
         edit = {"edits": [{"path": "README.md", "expected_content": "# Sample", "new_content": "# Sample!"}]}
-        done = result_of(call(Door(workspace, OPERATIONS), "write_source", edit, "before"))
+        done = result_of(call(Door(workspace, TOOLS), "write_source", edit, "before"))
         ARGUMENTS["undo"] = {"operation": done["delta"]["mutation_id"]}
         write_intents(root)
-        yield Door(workspace, OPERATIONS)
+        yield Door(workspace, TOOLS)
 
 
 def test_every_mutating_operation_has_a_case() -> None:
@@ -144,7 +144,7 @@ def test_a_selection_is_known_to_the_process_that_resumes_the_session(door: Door
     session = answer.meta.session_id
     with open_test_workspace(tmp_path / "repo", ids=RandomIds()) as workspace:
         edit = {"edits": [{"path": "src/json/old.py", "expected_content": "X = ", "new_content": "X =  "}]}
-        again = dispatch(Door(workspace, OPERATIONS), "write_source", {**edit, "session_id": session}, _caller())
+        again = dispatch(Door(workspace, TOOLS), "write_source", {**edit, "session_id": session}, _caller())
     assert again.outcome is Outcome.FINISHED
 
 

@@ -13,7 +13,7 @@ from codeplane.govern.rulebook import Mode, PolicyText, Rulebook, RuleTexts, Tie
 from codeplane.govern.shell_risk.classifier import classify
 from codeplane.govern.shell_risk.git_settings import settings_that_run
 from codeplane.govern.shell_risk.surroundings import find_root, look_around, why_git_runs_helpers
-from codeplane.govern.verdicts import Verdict
+from codeplane.ledger.policy import Verdict
 
 
 def _rules(text: str = "", *, is_accepted: bool = True) -> Rulebook:

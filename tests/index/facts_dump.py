@@ -3,8 +3,8 @@
 from codeplane.index.facts.file_view import FileView
 from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactReader
-from codeplane.index.reference_search import evidence_words
 from codeplane.workspace.workspace import Workspace
+from index.evidence import evidence_words
 
 
 def dump_facts(workspace: Workspace) -> dict[str, list[str]]:

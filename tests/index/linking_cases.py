@@ -6,7 +6,7 @@ from pathlib import Path
 from codeplane.index.facts.file_view import FileView
 from codeplane.index.facts.reader import FactReader, line_and_column
 from codeplane.index.linking.stored_links import Tier
-from codeplane.index.reference_search import evidence_words
+from index.evidence import evidence_words
 from support.doors import open_test_workspace
 from support.repositories import make_repository
 

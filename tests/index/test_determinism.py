@@ -86,7 +86,7 @@ def facts_of_a_cold_build(root: Path) -> object:
     return facts
 
 
-@examples(50)
+@examples(15)
 @given(history=st.lists(_state, min_size=2, max_size=5))
 def test_an_incremental_history_ends_with_the_facts_of_a_cold_build(
     history: list[dict[str, str | None]], tmp_path_factory: pytest.TempPathFactory
@@ -101,7 +101,7 @@ def test_an_incremental_history_ends_with_the_facts_of_a_cold_build(
 
 
 @pytest.mark.parametrize("states", [STATES, MIXED], ids=["python", "mixed"])
-@examples(25)
+@examples(8)
 @given(data=st.data())
 def test_edits_of_single_files_end_with_the_facts_of_a_cold_build(
     states: dict[str, list[str | None]], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -109,7 +109,7 @@ _LINES = st.builds(
 
 
 @given(lines=st.lists(_LINES, min_size=1, max_size=4))
-@examples(60)
+@examples(25)
 def test_any_lines_leave_out_what_git_leaves_out(small_tree: Path, lines: list[str]) -> None:
     paths = tuple(str(path.relative_to(small_tree)) for path in small_tree.rglob("*.py") if path.is_file())
     assert _ignored_by_us(small_tree, lines, paths) == _ignored_by_git(small_tree, lines, paths)

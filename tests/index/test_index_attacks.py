@@ -28,10 +28,10 @@ import tantivy
 from codeplane.core.clock import SystemClock
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import RandomIds
-from codeplane.index import extraction, lexical_index, structure, sweep, update
-from codeplane.index.compaction import compact
+from codeplane.index import extraction, lexical_index, reconcile, update
 from codeplane.index.extraction import ExtractionJob, ExtractionPool
 from codeplane.index.ignore_rules import matcher_for
+from codeplane.index.scan import Scan, Tree, scan
 from codeplane.index.text_pack import PackWriter
 from codeplane.index.text_search import TextQuery, find_lines
 from codeplane.index.tree_reader import TreeReader
@@ -90,23 +90,27 @@ def facts_of_cold_build(root: Path) -> dict[str, list[str]]:
     return facts_of(root)
 
 
+def _rank(root: Path) -> None:
+    """Build the index with its ranked text."""
+    with opened(root) as workspace:
+        workspace.index.lexical_search("alpha", 5)
+
+
 def left_out(workspace: Workspace) -> dict[str, str]:
     """Return what is left out and why."""
     return {item.path: item.rule for item in workspace.index.state().left_out}
 
 
-def after_sweep(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, action: Callable[[], None]) -> None:
+def after_scan(monkeypatch: pytest.MonkeyPatch, action: Callable[[], None]) -> None:
     """Let something happen once, between the listing of the files and their reading."""
-    sweeper = workspace.index._reconciler._sweeper
-    real = sweeper.sweep
 
-    def swept(*arguments: Any) -> sweep.Sweep:
-        found = real(*arguments)
-        monkeypatch.setattr(sweeper, "sweep", real)
+    def scanned(tree: Tree, before: Scan | None) -> Scan:
+        found = scan(tree, before)
+        monkeypatch.setattr(reconcile, "scan", scan)
         action()
         return found
 
-    monkeypatch.setattr(sweeper, "sweep", swept)
+    monkeypatch.setattr(reconcile, "scan", scanned)
 
 
 # Death and concurrency.
@@ -201,17 +205,16 @@ def test_two_processes_may_both_find_the_ranked_index_missing(
 ) -> None:
     with opened(indexed.root) as other:
         other.index.refresh()
-        shutil.rmtree(indexed.places.private / "tantivy")
-        real = lexical_index.documents_to_rank
+        real = lexical_index._documents
 
         def documents(*arguments: Any) -> Any:
             # A thread, because the other one may have to wait until this one is ready.
             thread = threading.Thread(target=other.index.lexical_search, args=("alpha", 5), daemon=True)
             thread.start()
-            thread.join(2)
+            thread.join(0.3)
             yield from real(*arguments)
 
-        monkeypatch.setattr(lexical_index, "documents_to_rank", documents)
+        monkeypatch.setattr(lexical_index, "_documents", documents)
         assert len(indexed.index.lexical_search("alpha", 5)) == 3
 
 
@@ -252,7 +255,7 @@ def test_jobs_are_answered_when_no_process_can_be_started(tmp_path: Path, monkey
 
     monkeypatch.setattr(extraction, "WorkerProcess", no_process)
     with closing(ExtractionPool(tmp_path / "pack")) as pool:
-        _, answers = pool._answered(None, [ExtractionJob(0, 0, 1, "python")])
+        _, answers = pool._answered(None, [ExtractionJob(0, "python", 0, 1)])
     assert [answer.problem for answer in answers if answer is not None] == [extraction.CRASHED]
 
 
@@ -298,25 +301,26 @@ def test_a_database_that_may_not_grow_is_said_and_keeps_the_old_epoch(indexed: W
     write(indexed.root, {f"p/n{number}.py": f"# {number}\n{body}" for number in range(5)})
     assert error_of(call(door, "search", {"query": "needle"})) == "DISK_FULL"
     assert indexed.index.store.epoch() == 1
-    assert list((indexed.places.private / "tantivy").glob("gen-*")) != []
     writer.execute("PRAGMA max_page_count=100000000")
     assert len(result_of(call(door, "search", {"query": "needle_7(", "limit": 50}))["results"]) == 5
     survived = dump_facts(indexed)
     assert facts_of_cold_build(indexed.root) == survived
 
 
-def test_a_ranked_index_that_cannot_be_written_fails_no_update(
+def test_a_ranked_index_that_cannot_be_written_is_said_and_built_later(
     indexed: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(indexed.root, {"new.py": "def needle():\n    return alpha\n"})
     (indexed.root / "docs" / "guide.md").unlink()
 
-    def broken(*_arguments: object) -> None:
+    def broken(*_arguments: object, **_more: object) -> None:
         raise ValueError("An error occurred in a thread: 'An index writer was killed.'")
 
     with monkeypatch.context() as patch:
         patch.setattr(lexical_index, "_write", broken)
         assert lines(indexed, "needle") == [("new.py", 1)]
+        with pytest.raises(CodePlaneError, match="could not be written"):
+            indexed.index.lexical_search("needle", 5)
     assert [hit.path for hit in indexed.index.lexical_search("needle", 5)] == ["new.py"]
     assert len(list((indexed.places.private / "tantivy").glob("gen-*"))) == 1
 
@@ -332,7 +336,8 @@ def test_a_pointer_that_cannot_be_written_leaves_no_generation_behind(
     with opened(root) as workspace:
         with monkeypatch.context() as patch:
             patch.setattr(Path, "write_text", full)
-            assert lines(workspace, "three") == [("docs/guide.md", 3)]
+            with pytest.raises(CodePlaneError, match="could not be written"):
+                workspace.index.lexical_search("alpha", 5)
             assert list((workspace.places.private / "tantivy").glob("gen-*")) == []
         assert len(workspace.index.lexical_search("alpha", 5)) == 3
 
@@ -467,41 +472,12 @@ def test_an_index_that_is_built_again_in_a_running_process_answers_with_its_own_
     assert places() == {**before, "zero": ["a_first.py:3 zero"]}
 
 
-def test_edits_leave_no_texts_behind_in_the_state(indexed: Workspace) -> None:
-    for number in range(5):
-        write(indexed.root, {"docs/guide.md": f"edit {number}\n"})
-        indexed.index.refresh()
-    state = indexed.index.state()
-    assert set(state.texts) == {file.text_id for file in state.files.values() if file.text_id is not None}
-
-
-def test_facts_that_take_the_number_of_removed_ones_are_not_mistaken_for_them(
-    indexed: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(structure, "KEPT_SNAPSHOTS", 1)
-    door = Door(indexed, OPERATIONS)
-
-    def places(name: str) -> list[str]:
-        hits = result_of(call(door, "search", {"query": name, "mode": "definitions"}))["results"]
-        return [f"{hit['path']}:{hit['line']}" for hit in hits]
-
-    write(indexed.root, {"p/b.py": "\n\n\ndef newest():\n    pass\n"})
-    assert places("newest") == ["p/b.py:4"]
-    write(indexed.root, {"p/b.py": FILES["p/b.py"]})
-    for number in range(3):
-        write(indexed.root, {"notes.txt": f"{number}\n"})
-        indexed.index.refresh()
-    compact(indexed.index.store)
-    write(indexed.root, {"p/b.py": "def other():\n    pass\n"})
-    assert (places("other"), places("newest")) == (["p/b.py:1"], [])
-
-
 @pytest.mark.parametrize(
     "pointer",
     [b"", b".", b"..", b"/", b"gen-nowhere", b"../../docs", b"\xff\xfe", b"gen-\0", b"g" * 5000],
 )
 def test_a_pointer_to_nothing_or_to_elsewhere_is_replaced(root: Path, pointer: bytes) -> None:
-    facts_of(root)
+    _rank(root)
     (root / ".codeplane" / "tantivy" / "current").write_bytes(pointer)
     with opened(root) as workspace:
         assert workspace.index._reconciler.lexical.size_bytes() == 0
@@ -511,7 +487,7 @@ def test_a_pointer_to_nothing_or_to_elsewhere_is_replaced(root: Path, pointer: b
 
 
 def test_a_directory_in_the_place_of_the_pointer_is_replaced(root: Path) -> None:
-    facts_of(root)
+    _rank(root)
     (root / ".codeplane" / "tantivy" / "current").unlink()
     write(root, {".codeplane/tantivy/current/file": "x"})
     with opened(root) as workspace:
@@ -520,7 +496,7 @@ def test_a_directory_in_the_place_of_the_pointer_is_replaced(root: Path) -> None
 
 
 def test_a_generation_that_is_a_link_is_neither_used_nor_emptied(root: Path, tmp_path: Path) -> None:
-    facts_of(root)
+    _rank(root)
     directory = root / ".codeplane" / "tantivy"
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(next(directory.glob("gen-*")), elsewhere)
@@ -537,7 +513,7 @@ def test_a_generation_that_is_a_link_is_neither_used_nor_emptied(root: Path, tmp
 
 @pytest.mark.parametrize("fields", [{"path": "epoch\0"}, {"path": "epoch\0", "epoch": "word"}, {"other": "x"}])
 def test_a_ranked_index_of_another_schema_is_built_again(root: Path, fields: dict[str, str]) -> None:
-    facts_of(root)
+    _rank(root)
     builder = tantivy.SchemaBuilder()
     for name in ("path", "epoch", "other"):
         builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
@@ -557,7 +533,7 @@ def test_a_ranked_index_of_another_schema_is_built_again(root: Path, fields: dic
 @pytest.mark.slow
 def test_damaged_ranked_files_are_built_again_whatever_they_say(root: Path, tmp_path: Path) -> None:
     write(root, {f"w/w{number}.py": f"def word_{number}():\n    return alpha\n" for number in range(30)})
-    facts_of(root)
+    _rank(root)
     shutil.copytree(root / ".codeplane", tmp_path / "kept")
     chance = random.Random("ranked")
     for _ in range(16):
@@ -665,7 +641,7 @@ def test_a_file_that_became_something_else_since_it_was_listed_is_gone(
             targets = {"link": "a.py", "link to a secret": "../.env", "link out": f"{tmp_path}/outside.py"}
             path.symlink_to(targets[becomes])
 
-    after_sweep(indexed, monkeypatch, swap)
+    after_scan(monkeypatch, swap)
     assert lines(indexed, "needle") == []
     assert lines(indexed, "def alpha") == [("p/a.py", 1)]
 
@@ -691,7 +667,7 @@ def test_a_directory_that_became_a_link_since_it_was_listed_is_not_entered(
         shutil.rmtree(indexed.root / "q")
         (indexed.root / "q").symlink_to(tmp_path / "outside")
 
-    after_sweep(indexed, monkeypatch, swap)
+    after_scan(monkeypatch, swap)
     assert lines(indexed, "needle") == []
     assert "q/one.py" not in indexed.index.state().files
 
@@ -723,7 +699,7 @@ def test_a_file_that_could_not_be_read_once_is_tried_again(
         return (None, f"unreadable: {os.strerror(error)}") if path == "docs/guide.md" else real(self, path)
 
     # Otherwise the file is read again only because it was written a moment ago.
-    monkeypatch.setattr(sweep, "RACY_NS", -(10**18))
+    monkeypatch.setattr(reconcile, "RACY_NS", -(10**18))
     with opened(root) as workspace:
         with monkeypatch.context() as patch:
             patch.setattr(TreeReader, "read", read)
@@ -901,7 +877,7 @@ def test_a_language_that_is_not_known_is_searched_as_text(indexed: Workspace) ->
     door = Door(indexed, OPERATIONS)
     assert len(result_of(call(door, "search", {"query": "needle"}))["results"]) == 2
     answer = call(door, "search", {"query": "needle", "mode": "definitions"})
-    assert "known as text only" in answer.text()
+    assert "indexed as text only" in answer.text()
 
 
 def test_a_glob_of_many_stars_ends() -> None:
@@ -912,5 +888,8 @@ def test_kept_decisions_are_plain_data(indexed: Workspace) -> None:
     """What the next process takes over is read with `json`, whatever names the tree holds."""
     Path(os.fsdecode(os.fsencode(indexed.root) + b"/bad\xff\n.py")).write_bytes(b"x")
     indexed.index.refresh()
-    rows = json.loads(indexed.index.store.meta("left_out"))
-    assert [row[0] for row in rows if row[0].startswith("bad")] == ["bad\\xff\\x0a.py"]
+    with opened(indexed.root) as other:
+        other.index.refresh()
+        _, _, listings = json.loads(other.index.store.meta("scan"))
+    shown = [one[0] for one in listings[""][1].values() if one and one[0].startswith("bad")]
+    assert shown == ["bad\\xff\\x0a.py"]

@@ -72,7 +72,7 @@ def test_changes_are_seen(indexed: Workspace) -> None:
 def test_a_lost_or_damaged_ranked_index_is_built_again(tmp_path: Path, damage: str) -> None:
     root = make_repository(tmp_path / "repo", FILES)
     with open_test_workspace(root) as workspace:
-        workspace.index.refresh()
+        found(workspace, "password")
     directory = root / ".codeplane" / "tantivy"
     if damage == "removed":
         shutil.rmtree(directory)

@@ -1,6 +1,5 @@
 """The index follows the files: what changed is seen, what did not costs nothing, damage heals and is said."""
 
-import itertools
 import os
 import shutil
 import signal
@@ -10,17 +9,18 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from codeplane.core.clock import SystemClock
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import RandomIds
-from codeplane.index.extraction import ExtractionJob, extract_here
+from codeplane.index import reconcile
+from codeplane.index.facts.encoded import EncodedFacts, encode_facts
 from codeplane.index.repository_index import RepositoryIndex
-from codeplane.index.sweep import Sweep
+from codeplane.index.scan import Scan, Tree, scan
 from codeplane.index.text_search import TextQuery, find_lines
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
@@ -158,17 +158,15 @@ def _damage(private: Path, damage: str) -> None:
         database.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
 
 
-def test_calls_that_arrive_together_share_sweeps(indexed: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    sweeper = indexed.index._reconciler._sweeper
-    swept: list[int] = []
+def test_calls_that_arrive_together_share_scans(indexed: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    scanned: list[int] = []
     started = threading.Barrier(9)
-    sweep = sweeper.sweep
 
-    def counted(*arguments: Any) -> Sweep:
-        swept.append(1)
-        return sweep(*arguments)
+    def counted(tree: Tree, before: Scan | None) -> Scan:
+        scanned.append(1)
+        return scan(tree, before)
 
-    monkeypatch.setattr(sweeper, "sweep", counted)
+    monkeypatch.setattr(reconcile, "scan", counted)
 
     def call() -> None:
         started.wait()
@@ -182,7 +180,7 @@ def test_calls_that_arrive_together_share_sweeps(indexed: Workspace, monkeypatch
         for future in futures:
             future.result()
         indexed.index._reconciler._running.acquire()
-    assert 1 <= len(swept) < 8
+    assert 1 <= len(scanned) < 8
 
 
 def test_another_process_that_published_is_noticed(indexed: Workspace) -> None:
@@ -209,8 +207,8 @@ def dying(function):
         return function(*arguments)
     return call
 PackWriter.append = dying(PackWriter.append)
-update.write_files = dying(update.write_files)
-update.extract_here = dying(update.extract_here)
+update._row = dying(update._row)
+update.encode_facts = dying(update.encode_facts)
 structure.assign_units = dying(structure.assign_units)
 structure.named_definitions = dying(structure.named_definitions)
 structure.write_meta = dying(structure.write_meta)
@@ -238,22 +236,21 @@ def test_a_full_disk_keeps_the_old_epoch(indexed: Workspace, monkeypatch: pytest
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("codeplane.index.update.write_files", full)
+        patch.setattr("codeplane.index.update._row", full)
         with pytest.raises(CodePlaneError, match="full"):
             indexed.index.refresh()
     assert indexed.index.store.epoch() == 1
     assert _lines(indexed.index, "needle") == [("new.py", 1)]
 
 
-def test_the_next_process_decides_no_path_again(indexed: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(indexed.root, {"build/out.txt": "x\n", ".env": "x\n"})
-    indexed.index.refresh()
-    left_out = indexed.index.state().left_out
-    with _open(indexed.root) as other:
+def test_the_next_process_decides_no_path_again(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(repo, {"build/out.txt": "x\n", ".env": "x\n"})
+    with _open(repo) as first:
+        first.index.refresh()
+        left_out = first.index.state().left_out
+    with _open(repo) as other:
         decided: list[str] = []
-        monkeypatch.setattr(
-            "codeplane.index.sweep.Sweeper._decide", lambda _self, name, *_rest, **_more: decided.append(name)
-        )
+        monkeypatch.setattr("codeplane.index.scan._decide", lambda _root, name, *_rest, **_more: decided.append(name))
         other.index.refresh()
         assert (decided, other.index.state().left_out) == ([], left_out)
 
@@ -326,7 +323,7 @@ def test_epochs_of_a_deleted_index_go_on_above_the_last_one_in_the_ledger(repo: 
             write(repo, {"src/app.py": f"x = {number}\n"})
             answer = dispatch(door, "search", {"query": "x"}, cli_caller(workspace))
         assert answer.meta.index_epoch == 3
-    shutil.rmtree(repo / ".codeplane" / "tantivy")
+    shutil.rmtree(repo / ".codeplane" / "tantivy", ignore_errors=True)
     for path in (repo / ".codeplane").glob("index.db*"):
         path.unlink()
     with _open(repo) as workspace:
@@ -342,11 +339,11 @@ def test_a_new_worktree_begins_with_the_index_of_the_main_tree(
     write(tmp_path / "linked", {"src/app.py": "only_here = 1\n"})
     extracted = []
 
-    def spy(job: ExtractionJob, source: bytes, _offered: object) -> object:
+    def spy(source: bytes, dialect: str, *_known: object) -> EncodedFacts | None:
         extracted.append(source)
-        return extract_here(job, source)
+        return encode_facts(source, dialect)
 
-    monkeypatch.setattr("codeplane.index.update.extract_here", spy)
+    monkeypatch.setattr("codeplane.index.update.encode_facts", spy)
     with _open(tmp_path / "linked") as linked:
         report = linked.index.refresh()
         assert (linked.index.was_seeded, report.changed, report.added) == (True, ("src/app.py",), ())
@@ -389,32 +386,20 @@ def test_a_worktree_whose_main_tree_has_a_damaged_index_builds_its_own(repo: Pat
         assert linked.index.lexical_search("line_7", 5)
 
 
-def test_room_that_nobody_needs_is_given_back(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codeplane.index.compaction.SPARE_BYTES", 0)
-    monkeypatch.setattr("codeplane.index.reconcile.SPARE_BYTES", 0)
-    with _open(repo) as workspace, _open(repo) as other:
-        index = workspace.index
-        sizes = []
-        for number in range(70):
-            write(repo, {"src/app.py": f"value_{number} = 0\n" * 200})
-            index.refresh()
-            sizes.append(index.state().pack_size)
-            if number in {30, 60}:
-                # Another process goes on from whatever it knew before.
-                assert _lines(other.index, f"value_{number} ")[0] == ("src/app.py", 1)
-        assert any(later < earlier for earlier, later in itertools.pairwise(sizes))
-        assert len(_lines(index, "value_69 =")) == 200
-        assert len(_lines(other.index, "value_69 =")) == 200
-        assert _lines(index, "value_3 =") == []
-        with index.facts() as reader:
-            file = reader.file_at("src/app.py")
-            assert file is not None
-            assert reader.text(file).startswith(b"value_69")
+def test_an_index_of_mostly_unused_text_is_built_again(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with _open(repo) as workspace:
+        workspace.index.refresh()
+        cold_size = workspace.index.state().pack_size
+        for number in range(8):
+            write(repo, {"src/app.py": f"value_{number} = 0\n" * 20})
+            workspace.index.refresh()
         grown = dump_facts(workspace)
-    shutil.rmtree(repo / ".codeplane")
-    with _open(repo) as cold:
-        cold.index.refresh()
-        assert dump_facts(cold) == grown
+    monkeypatch.setattr("codeplane.index.index_store.MAX_UNUSED_BYTES", 0)
+    with _open(repo) as workspace:
+        report = workspace.index.refresh()
+        assert (report.epoch, "no longer in use" in report.healed) == (10, True)
+        assert workspace.index.state().pack_size <= cold_size
+        assert dump_facts(workspace) == grown
 
 
 @pytest.mark.parametrize(
@@ -423,25 +408,22 @@ def test_room_that_nobody_needs_is_given_back(repo: Path, monkeypatch: pytest.Mo
         "",
         "nonsense",
         "[]",
-        '{"a": 1}',
-        '{"src/": [1, 2]}',
-        '{"src/": ["x", 0, 0, 0, 0, 0]}',
-        '{"none/": null}',
-        '{"x/y/": [1, 2, 3, 4, 5, 6]}',
-        '[0, {"src": [1, 2, 3, 4, 5, 6]}]',
-        '[0, {"//": [1, 2, 3, 4, 5, 6]}]',
-        '[0, {"../": [1, 2, 3, 4, 5, 6]}]',
-        '[0, {"x/y/": [1, 2, 3, 4, 5, 6]}]',
-        '[0, {"src/": ["x"]}]',
-        '["", {}]',
-        "[0]",
+        '[["", ""], {}, []]',
+        '[["", ""], {}, {"src/": [1, 2]}]',
+        '[["", ""], {}, {"src/": ["x", {}, false]}]',
+        '[["", ""], {}, {"none/": null}]',
+        '[["", ""], {"a": 1}, {}]',
+        '[["overlay", ""], {}, {"x/y/": [[1, 2, 3, 4, 5, 6], {"f.py": 0}, false]}]',
+        '[["overlay", ""], {}, {"../": [null, {"f.py": 0}, false]}]',
+        '[["overlay", ""], {}, {"src/": [null, {"../f.py": 0}, false]}]',
+        '[["overlay", ""], {}, {"src/": [null, {"..": [1]}, false]}]',
     ],
 )
-def test_kept_directories_that_make_no_sense_hide_nothing(tmp_path: Path, kept: str) -> None:
+def test_a_kept_scan_that_makes_no_sense_hides_nothing(tmp_path: Path, kept: str) -> None:
     root = make_repository(tmp_path / "repo", {"src/a.py": "x = 1\n", "left.pyc": b"\0"})
     with open_workspace(WorkspaceRequest(root)) as workspace:
         workspace.index.refresh()
-        workspace.index.store.set_meta({"directories": kept})
+        workspace.index.store.set_meta({"scan": kept})
     write(root, {"src/b.py": "y = 1\n"})
     with open_workspace(WorkspaceRequest(root)) as workspace:
         workspace.index.refresh()
@@ -453,22 +435,8 @@ def test_a_file_that_comes_between_two_processes_is_found(tmp_path: Path) -> Non
     for number in range(3):
         with open_workspace(WorkspaceRequest(root)) as workspace:
             # As if the directories had been as they are for long, so that they are trusted.
-            workspace.index._reconciler._sweeper._now_ns = lambda: 1 << 62
+            reconciler = workspace.index._reconciler
+            reconciler._tree = replace(reconciler._tree, now_ns=lambda: 1 << 62)
             workspace.index.refresh()
             assert len(workspace.index.state().files) >= 2 + 2 * number
         write(root, {f"src/deep/n{number}.py": "z = 1\n", f"new{number}/c.py": "w = 1\n"})
-
-
-def test_files_of_an_older_pass_than_the_directories_are_looked_for_again(tmp_path: Path) -> None:
-    """As when a process that swept before another one publishes after it: what it did not see is not there any more."""
-    root = make_repository(tmp_path / "repo", {"src/a.py": "x = 1\n", "src/b.py": "y = 1\n", "left.pyc": b"\0"})
-    with open_workspace(WorkspaceRequest(root)) as workspace:
-        workspace.index._reconciler._sweeper._now_ns = lambda: 1 << 62
-        workspace.index.refresh()
-        assert "src/" in workspace.index.store.meta("directories")
-        with workspace.index.store.database.write() as connection:
-            connection.execute("DELETE FROM files WHERE path = 'src/b.py'")
-            connection.execute("UPDATE meta SET value = '5' WHERE key = 'swept_ns'")
-    with open_workspace(WorkspaceRequest(root)) as workspace:
-        workspace.index.refresh()
-        assert "src/b.py" in workspace.index.state().files

@@ -34,7 +34,7 @@ def _grep(root: Path, needle: str) -> set[tuple[str, int]]:
     return {(row[0].decode(), int(row[1])) for row in rows}
 
 
-@examples(40)
+@examples(15)
 @given(texts=st.lists(_text, min_size=1, max_size=4), needle=st.text(_ALPHABET, min_size=1, max_size=4))
 def test_a_literal_finds_the_same_lines_as_grep(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], needle: str

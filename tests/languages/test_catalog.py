@@ -1,12 +1,14 @@
 """Every language of the catalog keeps its promises, whatever the bytes."""
 
+import re
+from importlib.resources import files
+
 import pytest
 
 from codeplane.index.facts.columns import decode_columns
 from codeplane.index.facts.encoded import encode_facts
 from codeplane.index.facts.outline_storage import decode_outline
-from codeplane.languages.catalog import LANGUAGES, linking_rules, load_language
-from codeplane.languages.language import Depth
+from codeplane.languages.catalog import LANGUAGES, Depth, linking_rules, load_language
 
 ODD: dict[str, bytes] = {
     "empty": b"",
@@ -49,3 +51,11 @@ def test_the_rules_of_linking_are_the_same_without_the_grammar(name: str) -> Non
     language = load_language(name)
     assert language is not None
     assert linking_rules(name) is language.linking
+
+
+@pytest.mark.parametrize("name", [name for name in LANGUAGES if linking_rules(name) is None])
+def test_queries_use_only_predicates_that_can_see_the_text(name: str) -> None:
+    """The parser reads by a callback, so that `#eq?` and `#match?` have no text to compare and silently never hold."""
+    query = files("codeplane.languages").joinpath(name, "facts.scm").read_text("utf-8")
+    code = re.sub(r"^\s*;.*", "", query, flags=re.MULTILINE)
+    assert set(re.findall(r"#([\w-]+[?!])", code)) <= {"set!", "text?", "text-not?", "text-fits?"}

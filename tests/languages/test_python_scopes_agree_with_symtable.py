@@ -8,11 +8,11 @@ import pytest
 
 from languages.python_binding_cases import BINDING_CASES
 from languages.python_judge import GRAMMAR_ERROR, judge
+from support.effort import repeated
 
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
 # `(name): int` annotates without binding; we take the parenthesised name for a target.
 KNOWN = {"test/test_grammar.py"}
-_N_PARTS = 8
 
 
 def _modules() -> list[Path]:
@@ -36,22 +36,12 @@ def _disagreements(paths: list[Path]) -> tuple[list[str], int, int]:
     return found, n_judged, n_grammar
 
 
-def test_a_sample_of_the_standard_library_agrees() -> None:
-    paths = random.Random(3).sample(_modules(), 150)
+def test_the_standard_library_agrees() -> None:
+    modules = _modules()
+    paths = random.Random(3).sample(modules, min(repeated(75), len(modules)))
     found, n_judged, n_grammar = _disagreements(paths)
     assert found == []
-    assert n_judged > 120
-    assert n_grammar <= 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(_N_PARTS))
-def test_all_of_the_standard_library_agrees(part: int) -> None:
-    # In parts, so that several processes can share them; by chance, because what is hard stands together.
-    modules = _modules()
-    random.Random(5).shuffle(modules)
-    found, n_judged, n_grammar = _disagreements(modules[part::_N_PARTS])
-    assert found == []
+    assert n_judged > len(paths) * 0.8
     assert n_grammar <= 1 + n_judged // 100
 
 

@@ -165,7 +165,7 @@ def test_a_second_open_task_for_the_same_calls_is_refused_and_named(book: TaskBo
 
 
 def test_the_first_call_that_counts_opens_a_task_for_its_session(book: TaskBook, calls: _Calls) -> None:
-    assert book.standing("s-1", "main") is None
+    assert book.current_task("s-1", "main") is None
     _, first = calls.begin()
     _, second = calls.begin()
     _, other = calls.begin("s-2")

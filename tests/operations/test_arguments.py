@@ -108,7 +108,7 @@ FORGIVEN: list[tuple[str, dict[str, Any], dict[str, Any], list[str]]] = [
         "call",
         {"operation": "list_files", "path": "docs"},
         {"path": "docs"},
-        ["what stands beside `operation` was read as its arguments"],
+        ["fields beside `operation` were read as its arguments"],
     ),
     ("search", {"query": "zzz", "path": "docs/**"}, {"files_searched": 1}, ["`path` was read as part of `scope`"]),
     (
@@ -169,7 +169,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("list_files", {"limit": 1001}, "limit"),
     ("list_files", {"limit": "many"}, "limit"),
     ("list_files", {"pattern": ""}, "pattern"),
-    ("list_files", {"pattern": "[z-a]"}, "the pattern selects nothing"),
+    ("list_files", {"pattern": "[z-a]"}, "the pattern matches nothing"),
     ("list_files", {"pattern": "x" * 1001}, "pattern"),
     ("list_files", {"path": ["a"]}, "path"),
     ("list_files", {"cursor": 5}, "cursor"),
@@ -280,7 +280,7 @@ def test_an_unknown_argument_is_answered_with_the_nearest_example_and_where_else
     assert error is not None
     assert error.error == "INVALID_ARGUMENTS"
     assert '"action": "create"' in error.required_action
-    assert error.required_action.endswith("You want to switch to a branch: git_checkout, with `create` for a new one.")
+    assert error.required_action.endswith("To switch branches: git_checkout, with `create` for a new one.")
     mistyped = call(door, "git_branch", {"action": "create", "nme": "feature"}).error
     assert mistyped is not None
     assert "git_checkout" not in mistyped.required_action

@@ -21,17 +21,19 @@ from codeplane.core.tracing import OpenTelemetryTracer, TelemetrySettings, open_
 from codeplane.ledger.chain import FINAL_KINDS, LedgerRow, RowFilter
 from codeplane.ledger.effects import EffectClass
 from codeplane.ledger.fingerprints import FileChange
-from codeplane.ledger.policy import Allow, CallFacts, PolicySet
+from codeplane.ledger.policy import CallFacts, Decision
 from codeplane.ledger.task_book import TaskFilter, TaskRequest
 from codeplane.ledger.tasks import Task, TaskLimits, TaskState
 from codeplane.operations.answer import Answer, Outcome
+from codeplane.operations.call_record import CallControls
 from codeplane.operations.operation import CallContext
-from codeplane.operations.perform import CallControls, Door, perform
+from codeplane.operations.perform import Door, perform
 from codeplane.operations.recovery import recover_interrupted
 from codeplane.workspace.workspace import Workspace
 from support.children import run_children
 from support.doors import call, caller, door_with, error_of, open_test_workspace
 from support.toys import (
+    ALLOWS,
     DENIES,
     HOLDS,
     TOY_EDIT,
@@ -126,30 +128,30 @@ def test_nothing_else_counts_and_opens_no_task(toys: Door, name: str, arguments:
 
 @pytest.mark.parametrize("policy", [DENIES, HOLDS])
 def test_refusals_do_not_count(toys: Door, policy: Says) -> None:
-    toys.workspace.policies = PolicySet((policy,), default=Allow())
+    toys.workspace.policies = policy
     call(toys, "toy_edit", EDIT)
     assert toys.workspace.tasks.tasks(TaskFilter()) == ()
-    toys.workspace.policies = PolicySet((), default=Allow())
+    toys.workspace.policies = ALLOWS
     call(toys, "toy_edit", EDIT)
-    toys.workspace.policies = PolicySet((policy,), default=Allow())
+    toys.workspace.policies = policy
     call(toys, "toy_edit", EDIT)
     assert _counters(toys.workspace) == (1, 0)
 
 
 @dataclass
 class _Sees:
-    """A policy that remembers what it was asked."""
+    """A gate that remembers what it was asked."""
 
     facts: list[CallFacts] = field(default_factory=list)
-    name: str = "sees"
 
-    def judge(self, facts: CallFacts) -> None:
+    def decide(self, facts: CallFacts) -> Decision:
         self.facts.append(facts)
+        return ALLOWS.decision
 
 
 def test_a_dry_run_is_judged_as_a_read_and_changes_nothing(toys: Door) -> None:
     sees = _Sees()
-    toys.workspace.policies = PolicySet((sees,), default=Allow())
+    toys.workspace.policies = sees
     answer = call(toys, "toy_edit", {**EDIT, "dry_run": True})
     call(toys, "toy_edit", EDIT)
     assert answer.outcome is Outcome.FINISHED
@@ -290,7 +292,7 @@ def test_processes_at_the_limit_never_get_more_than_the_limit(repo: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_children_find_the_toys")
-@pytest.mark.parametrize("step", ["append_begun", "call_handler", "append_final"])
+@pytest.mark.parametrize("step", ["append_begun", "work", "append_final"])
 def test_a_call_whose_process_was_killed_after_its_beginning_counts_once(repo: Path, step: str) -> None:
     run_children([_toys("write", "toy_write", str(repo), step)], repo, returncode=-signal.SIGKILL)
     with open_test_workspace(repo, ids=RandomIds()) as workspace:
@@ -316,7 +318,7 @@ def test_a_call_whose_process_was_killed_before_its_beginning_does_not_count(rep
 @pytest.mark.slow
 @pytest.mark.usefixtures("_children_find_the_toys")
 def test_the_next_call_of_another_process_closes_the_task_of_a_killed_one(repo: Path) -> None:
-    run_children([_toys("write", "toy_write", str(repo), "call_handler")], repo, returncode=-signal.SIGKILL)
+    run_children([_toys("write", "toy_write", str(repo), "work")], repo, returncode=-signal.SIGKILL)
     with open_test_workspace(repo, ids=RandomIds()) as workspace:
         call(door_with(workspace, TOY_WRITE), "describe")
         assert _task(workspace).state is TaskState.CLOSED_INTERRUPTED
@@ -432,7 +434,7 @@ def test_the_same_edit_again_is_a_no_op_that_counts_and_is_said(toys: Door) -> N
     call(toys, "toy_edit", EDIT)
     again = call(toys, "toy_edit", EDIT)
     assert again.envelope()["meta"]["is_no_op"] is True
-    assert again.text().splitlines()[1].startswith("Note: this change left the files as the call before it did")
+    assert again.text().splitlines()[1].startswith("Note: this change left the files as the previous call did")
     assert _final(toys.workspace).body["is_no_op"] is True
     assert _counters(toys.workspace) == (2, 0)
 
@@ -488,7 +490,7 @@ def test_the_same_failure_after_a_mutation_is_said_to_be_no_progress(toys: Door)
     call(toys, "toy_edit", EDIT)
     answer = call(toys, "toy_test", MOVED)
     assert answer.envelope()["meta"]["non_progress"] is True
-    assert answer.text() == "1 failed\nNote: the same failure as before, although something was changed since"
+    assert answer.text() == "1 failed\nNote: same failure as before, although something changed since"
     assert _final(toys.workspace).body["non_progress"] is True
 
 

@@ -16,8 +16,9 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_text
 from codeplane.core.ids import RandomIds
 from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.cursors import make_cursor, read_cursor
+from codeplane.operations.cursors import Position, make_cursor, read_cursor
 from codeplane.operations.perform import Door
+from codeplane.operations.search_models import SearchRequest
 from codeplane.workspace import kept_cursors
 from codeplane.workspace.kept_cursors import KeptCursors
 from codeplane.workspace.workspace import Workspace
@@ -30,6 +31,7 @@ _VALUES = st.recursive(
 )
 _STATES = st.dictionaries(st.text(max_size=9), _VALUES, max_size=6)
 _LONGEST = 16
+_REQUEST = SearchRequest(query="line_")
 _SEARCH = {"query": "line_", "limit": 10}
 
 
@@ -47,10 +49,10 @@ def test_a_cursor_gives_back_its_state_to_its_operation_only(workspace: Workspac
     @given(state=_STATES)
     @examples(100)
     def check(state: dict[str, object]) -> None:
-        cursor = make_cursor(workspace, "search", state)
-        assert read_cursor(workspace, "search", cursor) == state
+        cursor = make_cursor(workspace, "search", _REQUEST, state)
+        assert read_cursor(workspace, "search", cursor) == ({"query": "line_"}, Position(state))
         assert cursor.isascii()
-        assert cursor == make_cursor(workspace, "search", state)
+        assert cursor == make_cursor(workspace, "search", _REQUEST, state)
         assert len(cursor) <= _LONGEST
         with pytest.raises(CodePlaneError, match=r"made by search, not by git_log") as raised:
             read_cursor(workspace, "git_log", cursor)
@@ -61,11 +63,11 @@ def test_a_cursor_gives_back_its_state_to_its_operation_only(workspace: Workspac
 
 def test_a_cursor_is_short_whatever_it_stands_for(workspace: Workspace) -> None:
     state = {"rest": [["a" * 4_000, 1, 2, None, False, "f" * 64]] * 50}
-    assert len(make_cursor(workspace, "read_source", state)) <= _LONGEST
+    assert len(make_cursor(workspace, "read_source", _REQUEST, state)) <= _LONGEST
 
 
 def test_a_cursor_is_never_a_number(workspace: Workspace) -> None:
-    assert all(make_cursor(workspace, "search", {"n": n})[0].isalpha() for n in range(50))
+    assert all(make_cursor(workspace, "search", _REQUEST, {"n": n})[0].isalpha() for n in range(50))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_a_file_that_somebody_made_up_is_refused(workspace: Workspace, text: str
 
 
 def test_a_damaged_file_is_not_believed(workspace: Workspace) -> None:
-    cursor = make_cursor(workspace, "search", {"first": 5})
+    cursor = make_cursor(workspace, "search", _REQUEST, {"first": 5})
     path = _directory(workspace) / cursor
     for damaged in (b"", path.read_bytes()[:-3], json.dumps(["search", {"first": 6}]).encode(), b"\xff\xfe"):
         path.write_bytes(damaged)
@@ -130,14 +132,14 @@ def test_another_process_goes_on_where_this_one_stopped(door: Door) -> None:
 def test_the_newest_are_kept(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_cursors, "_KEPT", 20)
     monkeypatch.setattr(kept_cursors, "_BETWEEN_TRIMS", 5)
-    made = [make_cursor(workspace, "search", {"n": n}) for n in range(60)]
+    made = [make_cursor(workspace, "search", _REQUEST, {"n": n}) for n in range(60)]
     for number, cursor in enumerate(made):
         path = _directory(workspace) / cursor
         if path.exists():
             os.utime(path, (number, number))
     other = _directory(workspace) / "not ours"
     other.write_text("x")
-    newest = [make_cursor(workspace, "search", {"m": n}) for n in range(11)]
+    newest = [make_cursor(workspace, "search", _REQUEST, {"m": n}) for n in range(11)]
     assert len(list(_directory(workspace).iterdir())) <= 20 + 5 + 1
     assert all(read_cursor(workspace, "search", cursor) for cursor in newest)
     assert _code(workspace, "search", made[0]) == "CURSOR_EXPIRED"
@@ -178,8 +180,8 @@ def test_several_threads_keep_the_same_and_different_states(workspace: Workspace
     def work(number: int) -> None:
         for n in range(40):
             for state in ({"n": n}, {"n": n, "thread": number}):
-                cursor = make_cursor(workspace, "search", state)
-                if read_cursor(workspace, "search", cursor) != state:
+                cursor = make_cursor(workspace, "search", _REQUEST, state)
+                if read_cursor(workspace, "search", cursor)[1] != Position(state):
                     wrong.append(state)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]

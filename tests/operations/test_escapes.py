@@ -7,6 +7,7 @@ import pytest
 
 from codeplane.core.error_registry import find_entry
 from codeplane.operations.answer import Answer
+from codeplane.operations.catalog import TOOLS
 from codeplane.operations.perform import Door
 from support.doors import call, error_of, result_of
 from support.repositories import git, write
@@ -32,6 +33,17 @@ def _prepare(root: Path) -> None:
     (root / "loop").symlink_to("loop")
 
 
+# Every tool that reads a file or directory which the caller names; those that ask the index read no file.
+READERS = [
+    "read_source",
+    *(
+        name
+        for name, one in TOOLS.items()
+        if "path" in one.request_type.model_fields and not one.effect.mutates and not one.reads_index
+    ),
+]
+
+
 def _ask(door: Door, name: str, path: str) -> Answer:
     arguments: dict[str, Any] = {"targets": [{"path": path}]} if name == "read_source" else {"path": path}
     if name == "read_file_full":
@@ -39,7 +51,7 @@ def _ask(door: Door, name: str, path: str) -> Answer:
     return call(door, name, arguments)
 
 
-@pytest.mark.parametrize("name", ["read_source", "read_file_full", "list_files"])
+@pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("path", ESCAPES, ids=[str(i) for i in range(len(ESCAPES))])
 def test_no_spelling_of_a_path_leads_out(door: Door, name: str, path: str) -> None:
     root = door.workspace.root
@@ -48,7 +60,7 @@ def test_no_spelling_of_a_path_leads_out(door: Door, name: str, path: str) -> No
     assert find_entry(error_of(answer)) is not None
     assert error_of(answer) in {
         "PATH_INVALID", "PATH_OUTSIDE_REPOSITORY", "FILE_NOT_FOUND", "INVALID_ARGUMENTS", "NOT_A_FILE",
-        "SECRET_FILE",
+        "SECRET_FILE", "GIT_PATH_UNKNOWN",
     }  # fmt: skip
     for text in (answer.text(), answer.envelope_text()):
         assert "outside content" not in text

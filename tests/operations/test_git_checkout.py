@@ -71,7 +71,7 @@ def test_changes_in_the_way_refuse_and_force_keeps_a_copy_first(workspace: Works
     answer = check_same_as_by_hand(
         workspace, "git_checkout", {"ref": "other", "force": True}, by_git("checkout", "-q", "-f", "other")
     )
-    assert "had a copy made first" in answer.text()
+    assert "saved first" in answer.text()
 
 
 def test_ignored_and_untracked_files_that_are_overwritten_come_back_by_undo(workspace: Workspace, repo: Path) -> None:

@@ -14,6 +14,7 @@ from codeplane.ledger.chain import FINAL_KINDS, RowFilter
 from codeplane.operations.recovery import recover_interrupted
 from support.children import run_children
 from support.doors import call, open_test_workspace, result_of
+from support.effort import spread
 from support.git_commits import assert_sound, commit_files, exact_picture, git_door, identify, install_hook
 from support.repositories import git, write
 
@@ -83,7 +84,7 @@ def _check_recovered(repo: Path, before: object, *, has_changed: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize(("tool", "arguments", "command"), _CALLS)
+@pytest.mark.parametrize(("tool", "arguments", "command"), spread(_CALLS, 4))
 def test_a_process_killed_around_its_git_command_is_explained_and_undone(
     repo: Path, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any], command: str, moment: str
 ) -> None:

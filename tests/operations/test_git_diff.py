@@ -209,7 +209,7 @@ def test_lines_of_a_secret_file_are_kept_back(git_door: Door, name: str) -> None
     git(root, "add", "--force", "--", name)
     answer = call(git_door, "git_diff", {"staged": True})
     (file,) = result_of(answer)["files"]
-    assert "kept back by the rule" in file["kept_back"]
+    assert "withheld by the rule" in file["kept_back"]
     assert "needle" not in answer.envelope_text() + answer.text()
     assert file["insertions"] == 1
 
@@ -235,7 +235,7 @@ def test_a_private_key_is_kept_back_wherever_it_changed(git_door: Door) -> None:
     for arguments in ({}, {"base": "HEAD~1", "target": "HEAD"}, {"base": "HEAD"}):
         answer = call(git_door, "git_diff", arguments)
         assert "AAAAA" not in answer.envelope_text() + answer.text(), arguments
-        assert "it holds a private key" in answer.text()
+        assert "it contains a private key" in answer.text()
 
 
 def test_a_file_that_only_mentions_a_key_is_shown(git_door: Door) -> None:

@@ -1,12 +1,10 @@
 """`git_history` through the door."""
 
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codeplane.git import commit_graph
 from codeplane.operations.git_history import GIT_HISTORY
 from codeplane.operations.perform import Door
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
@@ -44,21 +42,6 @@ def test_a_files_history_goes_on_before_its_rename(git_door: Door) -> None:
         ("one", "added", "old.py", None, 40, 0),
     ]
     assert [c["message"] for c in _history(git_door, path="new.py", follow=False)["commits"]] == ["three"]
-
-
-def test_asking_makes_a_commit_graph_that_changes_no_answer(git_door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit_graph, "_DELAY_SECONDS", 0.0)
-    questions: tuple[dict[str, Any], ...] = (
-        {"path": "new.py"}, {"path": "new.py", "limit": 1}, {"path": "new.py", "follow": False, "stats": True},
-        {"path": "new.py:5"},
-    )  # fmt: skip
-    before = [_history(git_door, **question) for question in questions]
-    made = git_door.workspace.places.shared / "history" / "info" / "commit-graph"
-    until = time.monotonic() + 60
-    while not made.exists() and time.monotonic() < until:
-        time.sleep(0.02)
-    assert git_door.workspace.history_graph()
-    assert [_history(git_door, **question) for question in questions] == before
 
 
 def test_lines_have_a_history_of_their_own(git_door: Door) -> None:

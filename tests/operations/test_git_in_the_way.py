@@ -16,6 +16,7 @@ from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.recovery import recover_interrupted
 from support.children import run_children
 from support.doors import call, error_of, open_test_workspace
+from support.effort import spread
 from support.git_states import whole_state
 from support.git_twins import Twins
 from support.repositories import git, make_repository, write
@@ -153,7 +154,7 @@ def whole_files(root: Path) -> dict[str, bytes]:
 
 
 # The others are tried with a toy in every run, and with every tool in the long one.
-STEPS_TO_DIE_AFTER = ["call_handler"]
+STEPS_TO_DIE_AFTER = ["work"]
 if os.environ.get("CODEPLANE_SOAK"):
     STEPS_TO_DIE_AFTER += ["take_snapshot", "finish_snapshot"]
 KILLED = """
@@ -174,7 +175,7 @@ with open_test_workspace(Path(sys.argv[1]), ids=RandomIds()) as workspace:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS_TO_DIE_AFTER)
-@pytest.mark.parametrize("tool", CHANGING)
+@pytest.mark.parametrize("tool", spread(CHANGING, 6))
 def test_a_call_killed_in_the_middle_leaves_a_usable_repository_a_true_row_and_an_undo(
     tree: Path, tool: str, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from codeplane.operations.cursors import make_cursor
-from codeplane.operations.git_log import GIT_LOG
+from codeplane.operations.git_log import GIT_LOG, GitLogRequest
 from codeplane.operations.moments import parse_moment
 from codeplane.operations.perform import Door
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
@@ -92,7 +92,7 @@ def test_paths_and_ranges_select(git_door: Door) -> None:
 def test_dates_bound_it(git_door: Door) -> None:
     assert _subjects(_log(git_door, since="2026-01-02", until="2026-01-02")) in (["first"], [])
     assert _subjects(_log(git_door, since="2026-01-01", until="2026-01-04")) == ["first"]
-    assert _log(git_door, since="2026-01-04T00:00:00Z")["why_empty"] == "No commit fits."
+    assert _log(git_door, since="2026-01-04T00:00:00Z")["why_empty"] == "No commit matches."
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_what_cannot_be_listed_is_refused(git_door: Door, arguments: dict[str, A
     ],
 )
 def test_a_cursor_that_was_made_up_is_refused(git_door: Door, operation: str, state: dict[str, Any]) -> None:
-    cursor = make_cursor(git_door.workspace, operation, state)
+    cursor = make_cursor(git_door.workspace, operation, GitLogRequest(), state)
     assert error_of(call(git_door, "git_log", {"cursor": cursor})) == "CURSOR_INVALID"
 
 

@@ -202,7 +202,7 @@ def test_marks_that_are_left_are_told_when_a_merge_is_continued(workspace: Works
     result_of(call(door, "git_merge", {"ref": "clash"}))
     result_of(call(door, "git_stage", {"all": True}))
     answer = call(door, "git_merge", {"action": "continue"})
-    assert any("docs/guide.md still has conflict marks at line 2" in one for one in answer.meta.warnings)
+    assert any("docs/guide.md still has conflict markers at line 2" in one for one in answer.meta.warnings)
 
 
 def test_an_aborted_merge_ends_where_it_began_and_undo_brings_it_back(workspace: Workspace, repo: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_plan_lists_what_git_would_replay_and_says_what_it_leaves_out(workspac
     assert [one["message"] for one in result["steps"]] == [
         git(repo, "log", "-1", "--format=%s", oid).strip() for oid in listed
     ]
-    assert any("add b: the new base has the same change already" in note for note in result["notes"])
+    assert any("add b: the new base already has this change" in note for note in result["notes"])
     assert any("merge commit" in note for note in result["notes"])
     assert result["upstream"] == result["onto"] == git(repo, "rev-parse", "main").strip()
     assert "delta" not in result

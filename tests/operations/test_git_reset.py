@@ -43,7 +43,7 @@ def test_without_arguments_everything_is_unstaged(workspace: Workspace) -> None:
 def test_a_hard_reset_says_that_it_kept_a_copy(workspace: Workspace) -> None:
     answer = call(git_door(workspace), "git_reset", {"ref": "HEAD~1", "mode": "hard"})
     result = result_of(answer)
-    assert "had a copy made first; undo: operation=" in answer.text()
+    assert "saved first; undo: operation=" in answer.text()
     assert result["previous_head"] != result["head"]
 
 

@@ -103,7 +103,7 @@ def test_discarding_brings_back_what_is_staged_or_committed_and_undo_what_was_th
     answer = check_same_as_by_hand(
         workspace, "git_stage", arguments, by_git("checkout", "--", "src/app.py", "README.md")
     )
-    assert "had a copy made first" in answer.text()
+    assert "saved first" in answer.text()
 
 
 def test_discarding_untracked_files_deletes_them_when_asked_and_undo_brings_them_back(
@@ -132,7 +132,7 @@ def test_resolving_a_conflict_by_staging_warns_about_marks_that_are_left(workspa
     check_refused(workspace, "git_stage", {"action": "discard", "paths": "docs/guide.md"}, "GIT_CONFLICTS")
     answer = call(door, "git_stage", {"paths": ["docs/guide.md"]})
     assert result_of(answer)["conflicts"] == []
-    assert any("marks at lines 1-5" in warning for warning in answer.meta.warnings)
+    assert any("markers at lines 1-5" in warning for warning in answer.meta.warnings)
     before = exact_picture(repo)
     result = result_of(call(door, "git_stage", {"paths": ["docs/guide.md"], "action": "unstage"}))
     check_undo(workspace, result["delta"]["mutation_id"], before)

@@ -44,7 +44,7 @@ def test_what_was_staged_before_goes_in_and_is_named(workspace: Workspace, repo:
         workspace, "git_stage_and_commit", {"paths": "src/app.py", "message": "it"}, _by_hand("src/app.py")
     )
     assert result_of(answer)["also_committed"] == ["new/file.txt"]
-    assert "went in: new/file.txt" in answer.text()
+    assert "is included: new/file.txt" in answer.text()
 
 
 def test_amending_joins_the_paths_with_the_last_commit(workspace: Workspace) -> None:

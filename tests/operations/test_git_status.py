@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codeplane.operations.cursors import make_cursor
-from codeplane.operations.git_status import GIT_STATUS
+from codeplane.operations.git_status import GIT_STATUS, GitStatusRequest
 from codeplane.operations.perform import Door
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
 from support.histories import STATES, make_history
@@ -149,14 +149,16 @@ def test_lists_that_change_between_pages_end_the_cursor(git_door: Door) -> None:
     "state",
     [
         {},
-        {"paths": ["../x"], "first": 0, "digest": ""},
-        {"paths": 1, "first": 0, "digest": ""},
-        {"paths": [], "first": "x"},
+        {"first": "x", "digest": ""},
+        {"first": -1, "digest": ""},
+        {"first": 0, "digest": 5},
     ],
 )
 def test_a_cursor_that_was_made_up_is_refused(git_door: Door, state: dict[str, Any]) -> None:
-    answer = call(git_door, "git_status", {"cursor": make_cursor(git_door.workspace, "git_status", state)})
-    assert error_of(answer) in {"CURSOR_INVALID", "PATH_OUTSIDE_REPOSITORY"}
+    answer = call(
+        git_door, "git_status", {"cursor": make_cursor(git_door.workspace, "git_status", GitStatusRequest(), state)}
+    )
+    assert error_of(answer) in {"CURSOR_INVALID", "CURSOR_EXPIRED"}
 
 
 def test_names_that_are_not_text_stay_on_one_line(git_door: Door) -> None:

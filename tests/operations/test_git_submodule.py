@@ -1,4 +1,4 @@
-"""git_submodule: repositories inside of the repository."""
+"""git_submodule: nested repositories."""
 
 from pathlib import Path
 from typing import Any

@@ -154,7 +154,7 @@ def _deeds_about_places(history: History, ref: str, commit: str) -> list[Deed]:
 
 @pytest.mark.slow
 @given(seed=st.integers(0, 1_000_000))
-@examples(30)
+@examples(6)
 def test_a_tool_ends_where_git_ends(seed: int) -> None:
     check_seed(seed)
 

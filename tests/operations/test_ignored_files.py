@@ -34,7 +34,7 @@ def paths(door: Door, **arguments: object) -> tuple[set[str], int]:
 @pytest.mark.parametrize("mode", ["lexical", "references"])
 def test_ignored_files_are_left_out_of_search_and_counted(door: Door, mode: str) -> None:
     assert paths(door, query="needle", mode=mode) in (({"app.py", "new.py"}, 2), ({"new.py"}, 2))
-    assert "2 files that git ignores" in call(door, "search", {"query": "needle", "mode": mode}).text()
+    assert "2 files ignored by git" in call(door, "search", {"query": "needle", "mode": mode}).text()
 
 
 @pytest.mark.parametrize("mode", ["symbol", "definitions"])

@@ -19,7 +19,7 @@ TESTS = Path(__file__).resolve().parents[1]
 OPERATIONS = {operation.name: operation for operation in (TOY_WRITE, TOY_WRITE_WITHOUT_RECOVERY)}
 _NAMES = [step.name for step in STEPS]
 _BEGUN = _NAMES.index("append_begun")
-_WRITTEN = _NAMES.index("call_handler")
+_WRITTEN = _NAMES.index("work")
 _ENDED = _NAMES.index("append_final")
 
 
@@ -76,13 +76,13 @@ def test_a_process_killed_after_any_step_leaves_a_ledger_that_recovers_to_the_tr
 
 @pytest.mark.slow
 def test_an_unknown_outcome_names_the_files_that_changed(repo: Path) -> None:
-    _kill_after(repo, "toy_write_plain", "call_handler")
+    _kill_after(repo, "toy_write_plain", "work")
     assert _recovered_rows(repo)[-1].body["changed"] == ["a.txt"]
 
 
 @pytest.mark.slow
 def test_processes_that_recover_at_the_same_time_do_it_once(repo: Path) -> None:
-    _kill_after(repo, "toy_write", "call_handler")
+    _kill_after(repo, "toy_write", "work")
     results = run_children([_toys("recover", str(repo)) for _ in range(4)], repo)
     assert sorted(result.stdout_text for result in results) == ["0", "0", "0", "1"]
     assert [row.kind for row in _recovered_rows(repo)] == ["begun", "finished"]

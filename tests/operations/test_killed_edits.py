@@ -24,7 +24,7 @@ N_KILLS = 2 * int(os.environ.get("CODEPLANE_SOAK", "1"))
 _CHILD = """
 import sys
 from pathlib import Path
-from codeplane.ledger.callers import Caller, CallerKind
+from codeplane.core.callers import Caller, CallerKind
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.perform import Door

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeplane.operations.answer import Outcome
+from codeplane.operations.call_record import CallControls
 from codeplane.operations.dispatch import dispatch
-from codeplane.operations.perform import CallControls, Door
+from codeplane.operations.perform import Door
 from support.doors import call, caller, error_of, result_of
 from support.effort import examples
 from support.repositories import write

@@ -257,7 +257,7 @@ def test_one_line_of_twenty_megabytes_comes_in_pieces(door: Door) -> None:
     assert "line 1 is longer than one answer and is cut" in file["notes"]
     second = result_of(call(door, "read_source", {"cursor": first["cursor"]}))["files"][0]
     assert second["range"] == [1, 1]
-    assert "goes on inside line 1" in second["notes"]
+    assert "continues inside line 1" in second["notes"]
 
 
 def _odd_places(root: Path) -> None:

@@ -110,7 +110,7 @@ def test_secrets_are_not_found(door: Door) -> None:
 
 def test_kinds_of_symbols_say_nothing_about_lines(door: Door) -> None:
     answer = call(door, "search", {"query": "line_1 ", "scope": {"kinds": ["class"]}})
-    assert "was not used" in answer.meta.warnings[0]
+    assert "does not apply to text lines" in answer.meta.warnings[0]
 
 
 def test_another_case_is_tried_before_loose_words_and_said(door: Door) -> None:

@@ -23,8 +23,11 @@ from codeplane.index.reconcile import IndexState
 from codeplane.index.text_search import TextQuery, find_lines
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.cursors import make_cursor, read_cursor
+from codeplane.operations.map_repo import MapRepoRequest
 from codeplane.operations.perform import Door
+from codeplane.operations.search_models import SearchRequest
 from support.doors import call, error_of, open_test_workspace, result_of
+from support.effort import repeated
 from support.repositories import git, make_repository, write
 
 
@@ -85,12 +88,12 @@ def _lines_with(root: Path, paths: list[str], literal: str) -> set[tuple[str, in
 
 
 @pytest.mark.slow
-def test_two_hundred_literals_find_every_line_of_a_real_tree(library: Door) -> None:
+def test_literals_find_every_line_of_a_real_tree(library: Door) -> None:
     call(library, "search", {"query": "x"})
     state = library.workspace.index.state()
     paths = [path for path, file in state.files.items() if file.text_id is not None]
     assert len(paths) > 30
-    for literal in _literals(library, 200):
+    for literal in _literals(library, repeated(20)):
         expected = _lines_with(library.workspace.root, paths, literal)
         if len(expected) > 400:
             # So many pages take long and show nothing that fewer do not.
@@ -312,7 +315,7 @@ def test_white_space_is_a_text_like_any_other(door: Door) -> None:
 def test_a_language_that_no_file_has_is_said(door: Door) -> None:
     answer = call(door, "search", {"query": "line_1", "scope": {"languages": ["klingon"]}})
     assert result_of(answer)["results"] == []
-    assert "no file here is of the language `klingon`; there are markdown, python" in answer.meta.warnings
+    assert "no file here has the language `klingon`; there are markdown, python" in answer.meta.warnings
     assert call(door, "search", {"query": "line_1", "scope": {"languages": ["PY"]}}).meta.warnings == ()
 
 
@@ -347,10 +350,12 @@ def test_a_forged_cursor_is_refused_or_expired_and_never_breaks(
     door: Door, arguments: dict[str, object], forged: object
 ) -> None:
     arguments = {**arguments, "limit": 3}
-    state = read_cursor(door.workspace, "search", _cursor(door, **arguments))
-    for name in [name for name in state if name != "question"]:
+    state = read_cursor(door.workspace, "search", _cursor(door, **arguments))[1].values
+    request = SearchRequest.model_validate(arguments)
+    for name in state:
         for changed in ({**state, name: forged}, {key: value for key, value in state.items() if key != name}):
-            answer = call(door, "search", {**arguments, "cursor": make_cursor(door.workspace, "search", changed)})
+            cursor = make_cursor(door.workspace, "search", request, changed)
+            answer = call(door, "search", {**arguments, "cursor": cursor})
             assert answer.error is None or answer.error.error in {"CURSOR_INVALID", "CURSOR_EXPIRED"}
 
 
@@ -363,7 +368,8 @@ def test_a_cursor_of_another_operation_is_refused(door: Door) -> None:
     arguments = {"include": ["test_layout"], "limit": 1}
     assert error_of(call(door, "map_repo", {**arguments, "cursor": foreign})) == "CURSOR_INVALID"
     for forged in ({"offset": -1}, {"offset": "x"}, {"epoch": None}, {"offset": None}):
-        changed = make_cursor(door.workspace, "map_repo", {**read_cursor(door.workspace, "map_repo", cursor), **forged})
+        known = read_cursor(door.workspace, "map_repo", cursor)[1].values
+        changed = make_cursor(door.workspace, "map_repo", MapRepoRequest.model_validate(arguments), {**known, **forged})
         assert error_of(call(door, "map_repo", {**arguments, "cursor": changed})) == "CURSOR_INVALID"
 
 
@@ -441,8 +447,8 @@ def _branch(tag: str, n_files: int) -> dict[str, str | bytes]:
 def _check_answer(question: dict[str, Any], result: dict[str, Any], state: IndexState) -> None:
     """Check every hit against the text of the epoch that the answer names."""
     for hit in result["results"]:
-        extent = state.texts[state.files[hit["path"]].text_id or 0].extent
-        text = state.pack.text(extent.offset, extent.length)
+        file = state.files[hit["path"]]
+        text = state.pack.text(file.offset, file.length)
         assert text is not None
         line = text.split("\n")[hit["line"] - 1]
         if "matched" in hit:

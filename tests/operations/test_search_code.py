@@ -166,7 +166,6 @@ def test_a_file_without_symbols_and_a_very_long_line_are_shown_cut(shop: Door) -
         {"query": "a", "queries": ["b"]},
         {"queries": [""]},
         {"queries": ["a"] * 21},
-        {"queries": ["a"], "cursor": "0123456789"},
         {"query": "a", "show": "everything"},
         {"query": "a", "context": -1},
         {"query": "a", "budget": 1},

@@ -117,14 +117,14 @@ def about(door: Door, query: str, mode: str, **more: object) -> str:
         ("python", "subclasses", "Mixed", []),
         ("python", "overrides", "zoo/kinds/base.py::Animal.speak", [
             "zoo/dogs.py:7 directly", "zoo/dogs.py:16 2 steps below", "zoo/dogs.py:43 2 steps below",
-            "zoo/dogs.py:22 comes first in LoudWolf",
+            "zoo/dogs.py:22 takes precedence in LoudWolf",
         ]),
         ("python", "overrides", "Animal.name", ["zoo/dogs.py:5 directly"]),
         ("python", "overrides", "zoo/kinds/base.py::Animal.__hidden", []),
         ("python", "overrides", "other/dogs.py::Animal.speak", []),
         ("python", "implementations", "zoo/kinds/base.py::Animal.speak", [
             "zoo/dogs.py:7 directly", "zoo/dogs.py:16 2 steps below", "zoo/dogs.py:43 2 steps below",
-            "zoo/dogs.py:22 comes first in LoudWolf",
+            "zoo/dogs.py:22 takes precedence in LoudWolf",
         ]),
         ("python", "callers", "feed", ["use/attribute.py:4", "zoo/dogs.py:8", "zoo/dogs.py:50", "zoo/dogs.py:53"]),
         ("python", "importers", "feed", [
@@ -188,7 +188,7 @@ def test_the_hits_are_exactly_those_that_relate(
         ("python", "overrides", "feed", "is not a member of a class"),
         ("go", "implementations", "Store", "1 type has its methods in part or in another form, such as Wrong"),
         ("go", "implementations", "Closing", "io.Closer from outside: those methods are not checked"),
-        ("go", "implementations", "store.Any", "has no methods that are known here"),
+        ("go", "implementations", "store.Any", "has no known methods"),
         ("java", "implementations", "Shape", "Anonymous classes and lambdas are not listed."),
     ],
 )  # fmt: skip
@@ -241,7 +241,7 @@ def test_pages_together_are_the_whole_answer(repo: Path) -> None:
 def test_a_name_with_many_definitions_is_answered_with_the_list(repo: Path) -> None:
     write(repo, {f"m{i}.py": "class Same:\n    pass\n" for i in range(5)})
     door = Door(open_test_workspace(repo), OPERATIONS)
-    assert "has 5 definitions; ask for one of them" in about(door, "Same", "subclasses")
+    assert "has 5 definitions; search for one of them" in about(door, "Same", "subclasses")
 
 
 def test_a_language_without_links_says_that_bases_are_not_known(repo: Path) -> None:
@@ -252,4 +252,4 @@ def test_a_language_without_links_says_that_bases_are_not_known(repo: Path) -> N
 
 
 def test_a_class_that_lacks_the_member_raises_no_doubt_about_its_overrides(repo: Path) -> None:
-    assert "Perhaps not complete" not in about(opened(repo, "python"), "Animal.name", "overrides")
+    assert "Possibly incomplete" not in about(opened(repo, "python"), "Animal.name", "overrides")

@@ -170,7 +170,7 @@ def test_a_def_uid_is_a_query(shop: Door) -> None:
 def test_a_name_with_many_definitions_is_answered_with_the_list(shop: Door) -> None:
     write(shop.workspace.root, {f"src/shop/m{i}.py": "def run(): pass\n" for i in range(6)})
     answer = text(shop, query="run", mode="references")
-    assert answer.startswith("`run` has 6 definitions; ask for one of them, as in query=src/shop/m0.py::run:")
+    assert answer.startswith("`run` has 6 definitions; search for one of them, as in query=src/shop/m0.py::run:")
 
 
 def test_pages_hold_every_reference_once(shop: Door) -> None:
@@ -202,7 +202,7 @@ def test_a_cursor_outlives_unrelated_changes_and_expires_with_what_it_showed(sho
 def test_nothing_found_says_where_was_looked(shop: Door) -> None:
     answer = text(shop, query="nowhere_at_all", mode="definitions")
     assert answer.startswith("No definition of `nowhere_at_all` in ")
-    assert "known as text only" in answer
+    assert "indexed as text only" in answer
 
 
 def test_an_edit_is_seen_by_the_next_question(shop: Door) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.hashing import sha256_bytes
-from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.ledger.chain import RowFilter
 from codeplane.operations.answer import Answer
 from codeplane.operations.catalog import OPERATIONS
@@ -18,11 +18,12 @@ from codeplane.operations.dispatch import dispatch
 from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 from support.doors import call, open_test_workspace
+from support.effort import repeated
 from support.repositories import make_repository, write
 
-N_PROCESSES = 8
-N_EDITS = 100 * int(os.environ.get("CODEPLANE_SOAK", "1"))
-N_FILES = 4
+N_PROCESSES = 4
+N_EDITS = repeated(24)
+N_FILES = 2
 # What somebody may be answered who was not fast enough; he looks again and tries again.
 LATE = {"add": "STALE_FILE", "own": "", "count": "CONTENT_NOT_FOUND"}
 
@@ -110,7 +111,7 @@ def _check_refusals(told: list[list[dict[str, Any]]]) -> None:
     sessions = {calls[0]["session"] for calls in told}
     refused = [one for calls in told for one in calls if one["error"] is not None]
     # Otherwise they did not meet.
-    assert len(refused) > N_PROCESSES
+    assert refused
     for one in refused:
         details = one["error"]["details"]
         shown = details["current"] if one["kind"] == "add" else details["candidates"]
@@ -128,7 +129,7 @@ def test_a_refusal_names_a_writer_whose_call_has_not_ended_yet(repo: Path) -> No
     late: list[Answer] = []
 
     def meanwhile(step: str) -> None:
-        if step == "call_handler" and not late:
+        if step == "work" and not late:
             edit = {"path": "a.txt", "expected_file_sha256": sha256_bytes(b"one\n"), "new_content": "three\n"}
             late.append(call(Door(workspace, OPERATIONS), "write_source", {"edits": [edit]}, connection="c2"))
 

@@ -17,6 +17,7 @@ from codeplane.ledger.chain import RowFilter
 from codeplane.operations.recovery import recover_interrupted
 from support.children import run_children
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
+from support.effort import spread
 from support.git_states import TOY_GIT, whole_state
 from support.repositories import git, make_repository, write
 
@@ -117,7 +118,7 @@ CHANGES_NOTHING = {
 }
 
 
-@pytest.mark.parametrize("is_dirty", [False, True], ids=["clean", "dirty"])
+@pytest.mark.parametrize("is_dirty", spread([True, False], 1), ids=spread(["dirty", "clean"], 1))
 @pytest.mark.parametrize("what", ALWAYS)
 def test_whatever_git_did_undo_restores_everything_and_can_itself_be_undone(
     tree: Path, what: str, is_dirty: bool
@@ -151,7 +152,7 @@ def test_untracked_and_ignored_files_in_the_way_of_a_checkout_come_back(tree: Pa
         arguments = {"commands": [["checkout", "-f", "side"]], "touched": ["new_on_side.py"]}
         delta = result_of(call(door, "toy_git", arguments))["delta"]
         assert (tree / "new_on_side.py").read_text() == "N = 1\n"
-        assert "had a copy made first" in delta["snapshot"]
+        assert "saved first" in delta["snapshot"]
         result_of(call(door, "undo", {"operation": delta["mutation_id"]}))
         assert whole_state(tree) == before
 
@@ -334,7 +335,7 @@ def test_a_lock_that_a_killed_git_left_is_removed_and_one_of_a_living_git_is_not
     assert not lock.exists()
 
 
-@pytest.mark.parametrize("step", ["append_begun", "take_snapshot", "call_handler", "finish_snapshot", "observe_after"])
+@pytest.mark.parametrize("step", ["append_begun", "take_snapshot", "work", "finish_snapshot", "observe_after"])
 def test_a_call_killed_in_the_middle_is_explained_and_can_be_undone(
     tree: Path, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

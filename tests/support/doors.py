@@ -7,10 +7,10 @@ from typing import Any
 
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # It has no types; the SDK brings it.
 
+from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.clock import ManualClock
 from codeplane.core.ids import CountingIds, IdSource
 from codeplane.govern.approvals import PersonsAnswer
-from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
@@ -23,6 +23,11 @@ from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_work
 def caller(connection: str = "c1", session_id: str | None = None) -> Caller:
     """Return an agent on a connection."""
     return Caller(CallerKind.AGENT, "test", connection, "pytest", session_id)
+
+
+def person(connection: str = "p1") -> Caller:
+    """Return a person who has shown to be one."""
+    return Caller(CallerKind.PERSON, "test", connection, "pytest", proof="test")
 
 
 def open_test_workspace(
@@ -41,16 +46,22 @@ def open_test_workspace(
     return workspace
 
 
-def call(door: Door, name: str, arguments: Mapping[str, Any] | None = None, connection: str = "c1") -> Answer:
+def call(
+    door: Door,
+    name: str,
+    arguments: Mapping[str, Any] | None = None,
+    connection: str = "c1",
+    by: Caller | None = None,
+) -> Answer:
     """Call an operation by name, as a surface does; the answer must fit the output schema that `full` promises.
 
     A person agrees to places outside the tree, hooks and helpers.
     """
-    answer = dispatch(door, name, arguments or {}, caller(connection))
+    answer = dispatch(door, name, arguments or {}, by or caller(connection))
     held = answer.error.details if answer.outcome is Outcome.HELD and answer.error is not None else {}
     if held.get("policy") in {"foreign places", "git programs"}:
         door.workspace.gate.approvals.decide(held["hold_id"], PersonsAnswer(approves=True, by="test"))
-        answer = dispatch(door, name, arguments or {}, caller(connection))
+        answer = dispatch(door, name, arguments or {}, by or caller(connection))
     if answer.result is not None and answer.operation in OPERATIONS:
         _validator(answer.operation).validate(answer.envelope())
     return answer

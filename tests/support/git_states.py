@@ -8,9 +8,9 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.git.commands import change_git
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_change import GitDelta, add_delta, render_delta
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 from support.repositories import git
 
 _SKIPPED = (".git", ".codeplane")
@@ -53,7 +53,7 @@ class ToyGitRequest(Request):
 class ToyGitResult(Result):
     """What came of it."""
 
-    delta: GitDelta
+    delta: GitDelta | None = None
 
 
 def _run(context: CallContext, request: ToyGitRequest) -> ToyGitResult:
@@ -64,7 +64,7 @@ def _run(context: CallContext, request: ToyGitRequest) -> ToyGitResult:
             raise CodePlaneError("GIT_FAILED", result.stderr_text)
     if request.then_fail:
         raise CodePlaneError("GIT_FAILED", "The toy was told to fail.")
-    return ToyGitResult(delta=git_delta(context))
+    return ToyGitResult()
 
 
 TOY_GIT: Operation[ToyGitRequest, ToyGitResult] = Operation(
@@ -74,10 +74,13 @@ TOY_GIT: Operation[ToyGitRequest, ToyGitResult] = Operation(
     request_type=ToyGitRequest,
     result_type=ToyGitResult,
     effect=EffectClass.WRITE,
-    effects=lambda _workspace, request: Effects(
-        writes=tuple(RepoPath.parse(path) for path in request.touched), destructive=True
+    plan=planned(
+        _run,
+        lambda _workspace, request: Effects(
+            writes=tuple(RepoPath.parse(path) for path in request.touched), destructive=True
+        ),
     ),
-    handler=_run,
+    complete=add_delta,
     render=lambda result: "\n".join(render_delta(result.delta)),
     when_to_use=("In tests.",),
     when_not_to_use=("Elsewhere.",),

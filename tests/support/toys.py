@@ -14,9 +14,9 @@ from codeplane.core.paths import RepoPath
 from codeplane.ledger.chain import LedgerRow
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.fingerprints import Failure, FileChange
-from codeplane.ledger.policy import Allow, CallFacts, Deny, Hold, Verdict
+from codeplane.ledger.policy import CallFacts, Decision, Verdict
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation, Recovered, no_effects
+from codeplane.operations.operation import CallContext, Example, Operation, Recovered, planned
 from codeplane.operations.perform import Door, perform
 from codeplane.operations.recovery import recover_interrupted
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
@@ -64,8 +64,7 @@ TOY_WRITE: Operation[ToyRequest, ToyResult] = Operation(
     request_type=ToyRequest,
     result_type=ToyResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_write,
+    plan=planned(_write, _effects),
     render=lambda result: f"wrote {result.path}",
     when_to_use=("In tests.",),
     when_not_to_use=("Elsewhere.",),
@@ -111,8 +110,7 @@ TOY_EDIT: Operation[ToyEditRequest, ToyResult] = Operation(
     request_type=ToyEditRequest,
     result_type=ToyResult,
     effect=EffectClass.WRITE,
-    effects=lambda _workspace, request: Effects(writes=(RepoPath.parse(request.path),)),
-    handler=_edit,
+    plan=planned(_edit, lambda _workspace, request: Effects(writes=(RepoPath.parse(request.path),))),
     render=lambda result: f"edited {result.path}",
     when_to_use=("In tests.",),
     when_not_to_use=("Elsewhere.",),
@@ -148,8 +146,7 @@ TOY_TEST: Operation[ToyRunRequest, ToyRunResult] = Operation(
     request_type=ToyRunRequest,
     result_type=ToyRunResult,
     effect=EffectClass.EXECUTE,
-    effects=no_effects,
-    handler=_run_tests,
+    plan=planned(_run_tests),
     render=lambda result: f"{result.failed} failed",
     when_to_use=("In tests.",),
     when_not_to_use=("Elsewhere.",),
@@ -170,24 +167,31 @@ def toy_doing(
         handler(context, request)
         return ToyResult(path=request.path)
 
-    return replace(TOY_WRITE, name="toy", handler=handle, effect=effect, reads_index=reads_index, recover=None)
+    return replace(
+        TOY_WRITE, name="toy", plan=planned(handle, _effects), effect=effect, reads_index=reads_index, recover=None
+    )
 
 
 @dataclass(frozen=True)
 class Says:
-    """A policy that always says the same."""
+    """A gate that always says the same."""
 
-    verdict: Verdict | None
-    name: str = "says"
+    decision: Decision
 
-    def judge(self, _facts: CallFacts) -> Verdict | None:
+    def decide(self, _facts: CallFacts) -> Decision:
         """Return it."""
-        return self.verdict
+        return self.decision
 
 
-DENIES = Says(Deny(ErrorReport("POLICY_DENIED", "Not here.")), "denies")
-HOLDS = Says(Hold("A person decides.", "hold-1", 99), "holds")
-ALLOWS = Says(Allow(), "allows")
+def _held(expires_ms: int) -> Decision:
+    details = {"hold_id": "hold-1", "expires_ms": expires_ms, "policy": "holds"}
+    report = ErrorReport("APPROVAL_PENDING", "A person decides.", details=details)
+    return Decision(Verdict.HOLD, "holds", report)
+
+
+DENIES = Says(Decision(Verdict.DENY, "denies", ErrorReport("POLICY_DENIED", "Not here.")))
+HOLDS = Says(_held(99))
+ALLOWS = Says(Decision(Verdict.ALLOW, "allows"))
 
 
 @dataclass
@@ -198,14 +202,12 @@ class NeedsApproval:
     asked: list[str] = field(default_factory=list)
     name: str = "needs approval"
 
-    def judge(self, facts: CallFacts) -> Verdict | None:
+    def decide(self, facts: CallFacts) -> Decision:
         """Hold what nobody has approved."""
-        if not facts.mutates:
-            return None
-        if facts.arguments_digest in self.approved:
-            return Allow("approved")
+        if not facts.mutates or facts.arguments_digest in self.approved:
+            return ALLOWS.decision
         self.asked.append(facts.arguments_digest)
-        return Hold("A person decides.", "hold-1", facts.now_ms + 3_600_000)
+        return _held(facts.now_ms + 3_600_000)
 
 
 @dataclass

@@ -7,9 +7,9 @@ from types import MappingProxyType
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.ledger.effects import EffectClass
-from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.catalog import TOOLS
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation, no_effects
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 
 
 class WaitRequest(Request):
@@ -57,8 +57,7 @@ WAIT = Operation(
     request_type=WaitRequest,
     result_type=WaitResult,
     effect=EffectClass.READ,
-    effects=no_effects,
-    handler=_wait,
+    plan=planned(_wait),
     render=lambda result: f"looked {result.looks} times",
     when_to_use=("In tests.",),
     when_not_to_use=("Elsewhere.",),
@@ -71,24 +70,25 @@ BREAK = Operation(
     request_type=BreakRequest,
     result_type=WaitResult,
     effect=EffectClass.READ,
-    effects=no_effects,
-    handler=_break,
+    plan=planned(_break),
     render=lambda _result: "",
     when_to_use=("In tests.",),
     when_not_to_use=("Elsewhere.",),
     examples=(Example("Fail", {}),),
 )
-TOY_OPERATIONS = MappingProxyType({**OPERATIONS, WAIT.name: WAIT, BREAK.name: BREAK})
+TOY_OPERATIONS = MappingProxyType({**TOOLS, WAIT.name: WAIT, BREAK.name: BREAK})
 
 
 def main() -> int:
     """Run `cpl` with the toys in its catalog."""
     # The catalog is a constant; the toys enter by replacing the name in the two modules that build servers.
     from codeplane.surfaces import entry  # noqa: PLC0415 - as `python -m codeplane` would.
-    from codeplane.surfaces.server import embedded, foreground  # noqa: PLC0415
+    from codeplane.surfaces.server import embedded, foreground, host  # noqa: PLC0415
 
+    # A call that takes long is tried there; the real patience would make its test wait.
+    vars(host)["_HTTP_PATIENCE_WHILE_BUILDING"] = 2.0
     for module in (embedded, foreground):
-        vars(module)["OPERATIONS"] = TOY_OPERATIONS
+        vars(module)["TOOLS"] = TOY_OPERATIONS
     return entry.main()
 
 

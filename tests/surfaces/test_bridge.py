@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import codeplane.surfaces.bridge
-from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.catalog import TOOLS
+from codeplane.operations.tool_list import repeatable_names
 from codeplane.surfaces import bridge
 from surfaces.support_processes import (
     TOY_CPL,
@@ -315,9 +316,9 @@ def test_a_signal_while_it_stops_does_not_keep_it_from_stopping(
 
 
 def test_tools_that_a_bridge_repeats_are_those_that_only_read() -> None:
-    reading = {name for name, operation in OPERATIONS.items() if operation.effect.value == "read" and name != "call"}
+    reading = {name for name, operation in TOOLS.items() if operation.effect.value == "read" and name != "call"}
 
-    assert reading == bridge.REPEATABLE
+    assert reading == repeatable_names()
 
 
 def test_a_server_role_that_is_terminated_commits_its_rows(sandbox: Sandbox, sample_repo: Path) -> None:

@@ -190,7 +190,7 @@ def test_a_person_answers_over_rest(sandbox: Sandbox, server: UpServer, agent: H
     hold_id = _hold_id(agent.call("write_source", DELETION))
     headers = {"Authorization": f"Bearer {sandbox.token}"}
     assert [one["id"] for one in server.get("/approvals?state=pending", headers).json["results"]] == [hold_id]
-    assert server.post(f"/approvals/{hold_id}/later", {}, headers).status == 400
+    assert server.post(f"/approvals/{hold_id}/later", {}, headers).status == 404
     assert server.post(f"/approvals/{hold_id}/approve", {"minutes": "x"}, headers).status == 400
     assert server.post("/approvals/hold_none/approve", {}, headers).status == 404
     assert server.post(f"/approvals/{hold_id}/approve", {"comment": "fine"}, headers).json["state"] == "approved"
@@ -204,8 +204,9 @@ def test_a_person_answers_over_rest(sandbox: Sandbox, server: UpServer, agent: H
         ("approve", {"id": "HOLD"}),
         ("approvals", {"id": "HOLD"}),
         ("call", {"operation": "approve", "arguments": {"id": "HOLD"}}),
-        ("call", {"operation": "approvals_approve", "arguments": {}}),
-        ("policy_accept", {}),
+        ("call", {"operation": "approve_calls", "arguments": {"hold_ids": ["HOLD"]}}),
+        ("approve_calls", {"hold_ids": ["HOLD"]}),
+        ("accept_policy", {}),
     ],
 )
 def test_no_tool_approves(scene: Scene, tool: str, arguments: dict[str, Any]) -> None:

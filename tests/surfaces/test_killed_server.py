@@ -33,7 +33,7 @@ from surfaces.support_processes import (
 pytestmark = pytest.mark.slow
 
 # Of each kind of server.
-N_KILLS = 10 * int(os.environ.get("CODEPLANE_SOAK", "1"))
+N_KILLS = 3 * int(os.environ.get("CODEPLANE_SOAK", "1"))
 N_UPDATED = 17
 _OWN = {".git", ".codeplane", ".cplignore"}
 
@@ -125,7 +125,7 @@ def test_a_server_killed_at_any_instant_leaves_no_mixed_tree_and_no_change_witho
         _check_undo(editing, peer)
     record_property("killed", dict(editing.found))
     # Otherwise no kill met a batch, and nothing was shown.
-    assert editing.found.total() - editing.found["nothing begun"] >= N_KILLS // 10, editing.found
+    assert editing.found.total() - editing.found["nothing begun"] >= max(N_KILLS // 10, 1), editing.found
 
 
 def _files_only(tree: dict[str, str]) -> dict[str, str]:

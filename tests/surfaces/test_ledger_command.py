@@ -177,10 +177,11 @@ def test_every_command_works_beside_a_running_server(shared_server: UpServer) ->
 def test_a_git_note_is_a_witness(sandbox: Sandbox, recorded_repo: Path) -> None:
     anchored = _json(sandbox, recorded_repo, "anchor")
     note = git(sandbox, recorded_repo, "notes", "--ref=codeplane", "show", "HEAD")
-    assert (anchored["row"], anchored["hash"] in note) == (4, True)
+    assert (anchored["row"] >= 4, anchored["hash"] in note) == (True, True)
     assert _json(sandbox, recorded_repo, "verify", "--git-notes")["verdict"] == "sound"
     shutil.rmtree(_state(sandbox))
     _change(recorded_repo, "DELETE FROM events WHERE seq > 2")
+    _change(recorded_repo, "DELETE FROM task_states")
     assert _json(sandbox, recorded_repo, "verify")["verdict"] == "anchor missing"
     found = _json(sandbox, recorded_repo, "verify", "--git-notes")
     assert (found["verdict"], found["first_bad_row"]) == ("tampered", 3)

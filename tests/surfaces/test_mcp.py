@@ -9,7 +9,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, ResourceLink
 
-from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.catalog import TOOLS
 from surfaces.support_processes import (
     SAMPLE_FILES,
     HttpPeer,
@@ -94,7 +94,7 @@ def _tools(open_peer: OpenPeer, profile: str = "") -> list[dict[str, Any]]:
         ("core", CORE_TOOLS),
         (
             "full",
-            sorted(OPERATIONS),
+            sorted(TOOLS),
         ),
         ("list_files,describe", ["describe", "list_files"]),
     ],

@@ -7,7 +7,7 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 
-from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.catalog import TOOLS
 from surfaces.support_processes import Sandbox, git, make_repo, up
 from surfaces.support_sdk import sdk_client, text_in, with_client
 
@@ -78,7 +78,7 @@ REFUSED: list[Step] = [
 
 
 def test_every_operation_is_called() -> None:
-    assert {name for name, _ in [*UNBORN, *STEPS, *REFUSED]} == set(OPERATIONS)
+    assert {name for name, _ in [*UNBORN, *STEPS, *REFUSED]} == set(TOOLS)
 
 
 @pytest.mark.parametrize(("start", "steps"), [("unborn", UNBORN), ("sample", [*STEPS, *REFUSED])])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from codeplane.core.version import VERSION
-from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.catalog import TOOLS
 from codeplane.surfaces.server.host import _listen
 from surfaces.support_processes import (
     DEADLINE_SECONDS,
@@ -334,7 +334,7 @@ def test_no_request_of_this_module_left_a_traceback(rest_server: UpServer) -> No
 def test_the_openapi_document_lists_every_operation(rest_server: UpServer) -> None:
     paths = rest_server.get("/openapi.json").json["paths"]
 
-    assert {f"/operations/{name}" for name in OPERATIONS} <= set(paths)
+    assert {f"/operations/{name}" for name in TOOLS} <= set(paths)
 
 
 def test_anonymous_callers_do_not_share_a_session(rest_server: UpServer) -> None:

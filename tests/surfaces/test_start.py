@@ -9,7 +9,7 @@ import pytest
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.processes import ProcessRequest, run_process
-from codeplane.operations.catalog import OPERATIONS, Catalog
+from codeplane.operations.catalog import TOOLS, Catalog
 from codeplane.operations.operation import AnyOperation
 from codeplane.operations.perform import Door
 from codeplane.surfaces.server.facts import try_server_lock
@@ -22,7 +22,7 @@ class _Asked(Catalog):
     """Remembers what it was asked for; one of its operations cannot be imported."""
 
     def __init__(self) -> None:
-        super().__init__(tuple(OPERATIONS))
+        super().__init__(tuple(TOOLS))
         self.names: list[str] = []
 
     def __getitem__(self, name: str) -> AnyOperation:
@@ -49,7 +49,7 @@ def _asked(host: ServerHost) -> list[str]:
 
 def test_a_server_imports_every_operation_and_tells_of_one_that_cannot_be(host: ServerHost) -> None:
     anyio.run(host._load_operations)
-    assert _asked(host) == list(OPERATIONS)
+    assert _asked(host) == list(TOOLS)
     assert host.last_error is not None
     assert host.last_error["message"] == "describe cannot be loaded."
 
@@ -64,7 +64,7 @@ def test_operations_are_imported_while_no_call_is_worked_on(host: ServerHost) ->
         return during
 
     assert anyio.run(load) == []
-    assert _asked(host) == list(OPERATIONS)
+    assert _asked(host) == list(TOOLS)
 
 
 # Apart, because pytest's own process has imported the SDK in the usual way.

@@ -116,10 +116,10 @@ def test_the_text_of_a_task_names_what_a_person_wants_to_know(sandbox: Sandbox, 
         (("list", "--limit", "0"), "1<=x<=500"),
         (("list", "--limit", "many"), "integer"),
         (("open", "--max-mutations", "many"), "integer"),
-        (("open", "--max-mutations", "-1"), "from 0 to 1000000"),
-        (("open", "--max-duration-sec", "0"), "from 1 to 31536000"),
+        (("open", "--max-mutations", "-1"), "0<=x<=1000000"),
+        (("open", "--max-duration-sec", "0"), "1<=x<=31536000"),
         (("open", "--session", "s-nobody"), "SESSION_NOT_FOUND"),
-        (("open", "--session", " "), "session is a text"),
+        (("open", "--session", " "), "`session`"),
         (("open", "extra"), "extra"),
         (("reopen",), "reopen"),
     ],
@@ -279,7 +279,7 @@ def test_a_body_that_is_no_object_is_refused(task_server: UpServer, body: bytes)
 
 
 def test_a_task_for_a_session_that_is_not_there_is_refused(task_server: UpServer) -> None:
-    reply = _post(task_server, "/tasks", {"session": "s-nobody\ud800"})
+    reply = _post(task_server, "/tasks", {"session": "s-nobody"})
 
     assert (reply.status, reply.json["error"]) == (400, "SESSION_NOT_FOUND")
 

@@ -36,7 +36,7 @@ from surfaces.support_processes import (
 
 pytestmark = pytest.mark.slow
 
-N_ROUNDS = 8 * int(os.environ.get("CODEPLANE_SOAK", "1"))
+N_ROUNDS = 4 * int(os.environ.get("CODEPLANE_SOAK", "1"))
 N_CLIENTS = 3
 N_FILES = 20
 # `cpl` that waits at one place until it is released: where the third file of a batch gets its name, or where an

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support.effort import some_of
 from surfaces.support_processes import (
     CPL,
     DEADLINE_SECONDS,
@@ -297,19 +298,10 @@ def used_repo(sandbox: Sandbox, sample_repo: Path) -> Path:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        ".gitignore",
-        "ledger.db",
-        "ledger.db-shm",
-        "ledger.db-wal",
-        "ledger.db.lock",
-        "logs",
-        "port",
-        "server.json",
-        "server.lock",
-        "server.sock",
-        "url",
-    ],
+    some_of(
+        ("ledger.db", "ledger.db-wal", "server.lock", "server.sock"),
+        (".gitignore", "ledger.db-shm", "ledger.db.lock", "logs", "port", "server.json", "url"),
+    ),
 )
 def test_up_works_after_a_private_file_was_deleted(sandbox: Sandbox, used_repo: Path, name: str) -> None:
     victim = used_repo / ".codeplane" / name
@@ -325,7 +317,9 @@ def test_up_works_after_a_private_file_was_deleted(sandbox: Sandbox, used_repo: 
     assert (answer.status, code, "Traceback" in server.stderr) == (200, 0, False)
 
 
-@pytest.mark.parametrize("name", ["ledger.db", "port", "server.json", "server.lock", "server.sock", "logs", ""])
+@pytest.mark.parametrize(
+    "name", some_of(("ledger.db", "server.sock", ""), ("port", "server.json", "server.lock", "logs"))
+)
 def test_server_survives_the_loss_of_a_private_file(sandbox: Sandbox, sample_repo: Path, name: str) -> None:
     with up(sandbox, sample_repo) as server:
         wait_until(lambda: server.get("/status").json["index"]["epoch"], "the index is built")

@@ -48,9 +48,9 @@ def _reason(error: Exception) -> str:
 
 
 def _place_of_fault(value: Any) -> str:
-    """Return where the first fault stands, as `$.key[0]`; `$` when it is the value itself."""
+    """Return where the first fault is, as `$.key[0]`; `$` when it is the value itself."""
     place = "$"
-    # Deeper than this the fault is the depth, and a longer place would help nobody.
+    # Deeper than this the fault is the depth, and a longer place would not help.
     for _ in range(50):
         step = next((step for step in _children(value) if not _is_writable(step[1])), None)
         if step is None:

@@ -66,3 +66,13 @@ def ms_from_iso(text: str) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
+
+
+def local_time(milliseconds: int) -> str:
+    """Return a time as people read it: in the machine's time zone, to the second."""
+    return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def local_time_of(iso: str) -> str:
+    """Return a time in RFC 3339 as people read it."""
+    return local_time(ms_from_iso(iso))

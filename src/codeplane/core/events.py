@@ -1,4 +1,4 @@
-"""Events inside one process: published by whoever did something, waited for by whoever shows it."""
+"""Events inside one process: published by the code that did something, waited for by the code that shows it."""
 
 import threading
 from collections import deque
@@ -20,7 +20,7 @@ class Event:
 
 
 class EventBus:
-    """The last events and whoever waits for more; every method may be called from any thread.
+    """The last events and their subscribers; every method may be called from any thread.
 
     Invariant: the ring holds the newest `RING_SIZE` events without a gap. Subscriptions only remember how far they have
     read, so a publisher never waits for a reader and a forgotten subscription costs nothing.

@@ -34,29 +34,10 @@ def sha256_normalised(data: bytes) -> str:
     return sha256_bytes(data.replace(b"\r\n", b"\n"))
 
 
-def sha256_file_normalised(path: Path) -> str:
-    """Return what `sha256_normalised` gives for the file's bytes, read in pieces.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    return _digest(_with_lf(_chunks(path)))
-
-
 def _chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
             yield chunk
-
-
-def _with_lf(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    held = b""
-    for chunk in chunks:
-        joined = held + chunk
-        # A CR at the end waits for the next piece, which may begin with its LF.
-        held = b"\r" if joined.endswith(b"\r") else b""
-        yield joined[: len(joined) - len(held)].replace(b"\r\n", b"\n")
-    yield held
 
 
 def _digest(chunks: Iterable[bytes]) -> str:

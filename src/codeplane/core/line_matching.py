@@ -1,7 +1,7 @@
 """Which lines two texts have in common, in time that does not explode on long texts or on lines that are all alike.
 
 `difflib` looks at every pair of equal lines, again and again. Equal beginnings and ends are set aside first; what
-stands between is given to it as long as it is short and there are few such pairs. Otherwise lines that stand once in
+stands between is given to it as long as it is short and there are few such pairs. Otherwise lines that occur once in
 both texts divide the rest into parts, and a part that has none of them is taken to be all different.
 """
 
@@ -89,7 +89,7 @@ def _is_quick(before: Lines, after: Lines) -> bool:
 
 
 def _anchors(before: Lines, after: Lines) -> list[tuple[int, int]]:
-    """Return the places of lines that stand once in both texts, as many as keep their order."""
+    """Return the places of lines that occur once in both texts, as many as keep their order."""
     places = {line: number for number, line in enumerate(after)}
     in_before, in_after = Counter(before), Counter(after)
     pairs = [

@@ -15,14 +15,14 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path, PurePath
 from types import TracebackType
-from typing import Literal, Protocol, Self, TextIO, TypeVar
+from typing import Literal, Self, TextIO, TypeVar
 
 from codeplane.core.clock import Clock, iso_from_ms
 from codeplane.core.redaction import redact as redact_secrets
@@ -39,6 +39,7 @@ REPEAT_WINDOW_SECONDS = 60.0
 _ROOT = "codeplane"
 _LIBRARIES = ("mcp", "uvicorn", "starlette", "asyncio")
 _FIELDS_ATTRIBUTE = "codeplane_fields"
+_SUPPRESSED_ATTRIBUTE = "codeplane_suppressed"
 _CORRELATION_KEYS = ("request_id", "op_id", "task_id")
 _LEVELS = {
     "debug": logging.DEBUG,
@@ -57,7 +58,7 @@ class LogOutput:
 
     format: Literal["console", "json"] = setting("console", doc="Lines for people (console) or JSON lines (json).")
     destination: str = setting("stderr", doc="stderr, stdout or an absolute file path.")
-    level: LevelName | None = setting(None, doc="Smallest level written here; null takes logging.level.")
+    level: LevelName | None = setting(None, doc="Lowest level written here; null means logging.level.")
 
     def __post_init__(self) -> None:
         if self.destination not in {"stderr", "stdout"} and not PurePath(self.destination).is_absolute():
@@ -66,25 +67,24 @@ class LogOutput:
 
 @dataclass(frozen=True, slots=True)
 class LogRotation:
-    """When a log file is put aside."""
+    """When a log file is rotated."""
 
-    max_bytes: int = setting(10_000_000, doc="Size at which a log file is put aside.", minimum=10_000)
-    backups: int = setting(3, doc="How many files put aside are kept.", minimum=0, maximum=100)
+    max_bytes: int = setting(10_000_000, doc="Size at which a log file is rotated.", minimum=10_000)
+    backups: int = setting(3, doc="How many rotated files are kept.", minimum=0, maximum=100)
 
 
 @dataclass(frozen=True, slots=True)
 class LoggingSettings:
     """What is logged and where to."""
 
-    level: LevelName = setting("info", doc="Smallest level that is logged.")
+    level: LevelName = setting("info", doc="Lowest level that is logged.")
     outputs: tuple[LogOutput, ...] = setting((LogOutput(),), doc="Where log lines go; several at once are fine.")
     rotation: LogRotation = nested(LogRotation, doc="Rotation of log files.")
 
 
 def get_logger(name: str) -> logging.Logger:
     """Return the logger of a module (`__name__`) or of a part named below `codeplane`."""
-    is_ours = name == _ROOT or name.startswith(f"{_ROOT}.")
-    return logging.getLogger(name if is_ours else f"{_ROOT}.{name}")
+    return logging.getLogger(name if _is_ours(name) else f"{_ROOT}.{name}")
 
 
 def fields(**values: object) -> dict[str, object]:
@@ -118,17 +118,13 @@ def configure_logging(
     An earlier configuration that is still in place is closed first.
     """
     for handler in logging.getLogger(_ROOT).handlers:
-        if isinstance(handler, _SinkHandler):
+        if isinstance(handler, _StreamOutput | _FileOutput) and handler.owner is not None:
             handler.owner.close()
-    outputs = (*settings.outputs, *extra_outputs)
-    sink = _Sink(tuple(_output(output, settings) for output in outputs), redact, _Repeats(clock))
-    handle = LoggingHandle(sink)
-    lowest = min((output.level for output in sink.outputs), default=logging.CRITICAL)
-    handle.attach(_ROOT, lowest, logging.NOTSET)
-    for library in _LIBRARIES:
-        # The handler has the level too: loggers below may have a lower one of their own.
-        handle.attach(library, logging.WARNING, logging.WARNING)
-    return handle
+    once = _Once(clock)
+    outputs = [_output(output, settings, redact) for output in (*settings.outputs, *extra_outputs)]
+    for output in outputs:
+        output.addFilter(once)
+    return LoggingHandle(outputs)
 
 
 class LoggingHandle:
@@ -137,28 +133,29 @@ class LoggingHandle:
     Invariant: a handle detaches only what it attached, and closing twice is harmless.
     """
 
-    def __init__(self, sink: "_Sink") -> None:
-        self._sink = sink
-        self._attached: list[tuple[logging.Logger, _SinkHandler, int, bool]] = []
-
-    def attach(self, name: str, logger_level: int, handler_level: int) -> None:
-        """Route one logger's tree into the outputs."""
-        logger = logging.getLogger(name)
-        handler = _SinkHandler(self, self._sink, handler_level)
-        self._attached.append((logger, handler, logger.level, logger.propagate))
-        logger.addHandler(handler)
-        logger.setLevel(logger_level)
-        logger.propagate = False
+    def __init__(self, outputs: "Sequence[_StreamOutput | _FileOutput]") -> None:
+        self._outputs = outputs
+        self._before: list[tuple[logging.Logger, int, bool]] = []
+        lowest = min((output.level for output in outputs), default=logging.CRITICAL)
+        for name in (_ROOT, *_LIBRARIES):
+            logger = logging.getLogger(name)
+            self._before.append((logger, logger.level, logger.propagate))
+            logger.setLevel(lowest if name == _ROOT else logging.WARNING)
+            logger.propagate = False
+            for output in outputs:
+                output.owner = self
+                logger.addHandler(output)
 
     def close(self) -> None:
         """Flush, detach and restore."""
-        while self._attached:
-            logger, handler, level, propagate = self._attached.pop()
-            logger.removeHandler(handler)
+        while self._before:
+            logger, level, propagate = self._before.pop()
+            for output in self._outputs:
+                logger.removeHandler(output)
             logger.setLevel(level)
             logger.propagate = propagate
-            handler.close()
-        self._sink.flush()
+        for output in self._outputs:
+            output.flush()
 
     def __enter__(self) -> Self:
         return self
@@ -190,81 +187,40 @@ def tail_lines(path: Path, count: int) -> tuple[str, ...]:
     return tuple(line.decode("utf-8", "replace").rstrip("\r") for line in lines[-count:])
 
 
-class _SinkHandler(logging.Handler):
-    """Connects one logger with the outputs."""
+class _Formatter(logging.Formatter):
+    """Makes one line of a record: redacted, bounded, for people or as JSON."""
 
-    def __init__(self, owner: LoggingHandle, sink: "_Sink", level: int) -> None:
-        super().__init__(level)
-        self.owner = owner
-        self._sink = sink
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._sink.write(record)
-
-
-class _Output(Protocol):
-    """A place that takes lines; it never raises."""
-
-    @property
-    def level(self) -> int: ...
-
-    def write(self, entry: "_LogEntry") -> None: ...
-
-    def flush(self) -> None: ...
-
-
-class _Sink:
-    """All outputs behind one lock, so that lines of threads do not mix and repeats are counted once."""
-
-    def __init__(self, outputs: "tuple[_Output, ...]", redact: Callable[[str], str], repeats: "_Repeats") -> None:
-        self.outputs = outputs
+    def __init__(self, redact: Callable[[str], str], *, is_json: bool) -> None:
+        super().__init__()
         self._redact = redact
-        self._repeats = repeats
-        self._lock = threading.RLock()
+        self._is_json = is_json
+        self.is_coloured = False
 
-    def write(self, record: logging.LogRecord) -> None:
-        wanted = [output for output in self.outputs if record.levelno >= output.level]
-        if not wanted:
-            return
-        error = record.exc_info[1] if record.exc_info else None
-        with self._lock:
-            n_suppressed = self._repeats.count(error) if error else 0
-            if n_suppressed is None:
-                return
-            entry = _entry(record, n_suppressed, self._redact)
-            for output in wanted:
-                output.write(entry)
-
-    def flush(self) -> None:
-        with self._lock:
-            for output in self.outputs:
-                output.flush()
+    def format(self, record: logging.LogRecord) -> str:
+        event = _bounded(_guarded(record.getMessage), self._redact)
+        values = _plain_values(_values(record), self._redact)
+        if self._is_json:
+            return _json_line(record, event, values)
+        return _console_line(record, event, values, is_coloured=self.is_coloured)
 
 
-@dataclass(frozen=True, slots=True)
-class _LogEntry:
-    """A record ready to be written: redacted, bounded, JSON-like."""
-
-    created: float
-    level: str
-    event: str
-    values: Mapping[str, object]
-
-
-def _entry(record: logging.LogRecord, n_suppressed: int, redact: Callable[[str], str]) -> _LogEntry:
+def _values(record: logging.LogRecord) -> dict[str, object]:
+    """Return what a line says beside time, level and event: correlation, fields, exception."""
     given = dict(getattr(record, _FIELDS_ATTRIBUTE, None) or {})
     ids = dict(_correlation.get()) | {key: given.pop(key) for key in _CORRELATION_KEYS if key in given}
     values: dict[str, object] = {key: ids[key] for key in _CORRELATION_KEYS if key in ids}
-    if not (record.name == _ROOT or record.name.startswith(f"{_ROOT}.")):
+    if not _is_ours(record.name):
         values["logger"] = record.name
     # The three names every line has stay what they are.
     values |= {f"{key}_" if key in {"ts", "level", "event"} else key: value for key, value in given.items()}
     if record.exc_info and record.exc_info[1]:
         values |= _error_values(record.exc_info[1])
-    if n_suppressed:
-        values["suppressed"] = n_suppressed
-    event = _bounded(_guarded(record.getMessage), redact)
-    return _LogEntry(record.created, _level_name(record.levelno), event, _plain_values(values, redact))
+    n_suppressed = getattr(record, _SUPPRESSED_ATTRIBUTE, 0)
+    return values | ({"suppressed": n_suppressed} if n_suppressed else {})
+
+
+def _is_ours(name: str) -> bool:
+    return name == _ROOT or name.startswith(f"{_ROOT}.")
 
 
 def _level_name(number: int) -> str:
@@ -299,20 +255,34 @@ def _where(error: BaseException) -> str:
     return " < ".join(reversed(frames))
 
 
-@dataclass(slots=True)
-class _Repeats:
-    """Counts equal exceptions, so that one that repeats is written once per window.
+class _Once(logging.Filter):
+    """Lets an exception that repeats through once per window, and of libraries only warnings.
 
-    Invariant: at most 500 kinds are remembered; the oldest are forgotten first.
+    Invariant: at most 500 kinds of exceptions are remembered; the oldest are forgotten first.
     """
 
-    clock: Clock
-    _seen: dict[tuple[str, str], tuple[float, int]] = field(default_factory=dict)
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+        self._seen: dict[tuple[str, str], tuple[float, int]] = {}
+        self._lock = threading.Lock()
 
-    def count(self, error: BaseException) -> int | None:
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING and not _is_ours(record.name):
+            return False
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None:
+            return True
+        with self._lock:
+            # Every output asks; the record keeps the answer.
+            if not hasattr(record, _SUPPRESSED_ATTRIBUTE):
+                setattr(record, _SUPPRESSED_ATTRIBUTE, self._count(error))
+        return getattr(record, _SUPPRESSED_ATTRIBUTE) is not None
+
+    def _count(self, error: BaseException) -> int | None:
         """Return how many equal ones were left out since the last line, or None if this one is to be left out."""
         key = (type(error).__qualname__, _where(error))
-        now = self.clock.monotonic()
+        now = self._clock.monotonic()
         written_at, n_suppressed = self._seen.get(key, (-math.inf, 0))
         if now - written_at < REPEAT_WINDOW_SECONDS:
             self._seen[key] = (written_at, n_suppressed + 1)
@@ -378,20 +348,17 @@ def _guarded(make: Callable[[], T]) -> T | str:
         return f"<unprintable: {type(error).__name__}>"
 
 
-def _json_line(entry: _LogEntry) -> str:
+def _json_line(record: logging.LogRecord, event: str, values: Mapping[str, object]) -> str:
     # ASCII only: also the Unicode line separators cannot break the line then.
-    head: dict[str, object] = {
-        "ts": iso_from_ms(round(entry.created * 1000)),
-        "level": entry.level,
-        "event": entry.event,
-    }
-    line = json.dumps(head | dict(entry.values), allow_nan=False, separators=(",", ":"))
+    time_text = iso_from_ms(round(record.created * 1000))
+    head: dict[str, object] = {"ts": time_text, "level": _level_name(record.levelno), "event": event}
+    line = json.dumps(head | dict(values), allow_nan=False, separators=(",", ":"))
     if len(line) <= MAX_LINE_BYTES:
         return line
-    head["event"] = entry.event[:500]
+    head["event"] = event[:500]
     left = MAX_LINE_BYTES - len(json.dumps(head)) - len(',"truncated":true')
     kept: dict[str, object] = {}
-    for key, value in entry.values.items():
+    for key, value in values.items():
         left -= len(json.dumps({key: value}))
         if left < 0:
             break
@@ -402,13 +369,14 @@ def _json_line(entry: _LogEntry) -> str:
 _COLOURS = {"debug": "\x1b[2m", "info": "\x1b[32m", "warn": "\x1b[33m", "error": "\x1b[31m"}
 
 
-def _console_line(entry: _LogEntry, *, is_coloured: bool) -> str:
-    level = entry.level.upper().ljust(5)
+def _console_line(record: logging.LogRecord, event: str, values: Mapping[str, object], *, is_coloured: bool) -> str:
+    name = _level_name(record.levelno)
+    level = name.upper().ljust(5)
     if is_coloured:
-        level = f"{_COLOURS[entry.level]}{level}\x1b[0m"
-    moment = time.strftime("%H:%M:%S", time.localtime(entry.created))
-    parts = [moment, level, _on_one_line(entry.event)]
-    parts += [f"{_on_one_line(key)}={_console_value(value)}" for key, value in entry.values.items()]
+        level = f"{_COLOURS[name]}{level}\x1b[0m"
+    moment = time.strftime("%H:%M:%S", time.localtime(record.created))
+    parts = [moment, level, _on_one_line(event)]
+    parts += [f"{_on_one_line(key)}={_console_value(value)}" for key, value in values.items()]
     line = " ".join(parts)
     return line if len(line) <= MAX_LINE_BYTES // 4 else line[: MAX_LINE_BYTES // 4 - 1] + "…"
 
@@ -427,29 +395,31 @@ def _on_one_line(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
-def _output(output: LogOutput, settings: LoggingSettings) -> _Output:
-    level = _LEVELS[(output.level or settings.level).lower()]
+def _output(
+    output: LogOutput, settings: LoggingSettings, redact: Callable[[str], str]
+) -> "_StreamOutput | _FileOutput":
+    made: _StreamOutput | _FileOutput
     if output.destination in {"stderr", "stdout"}:
-        stream = sys.stderr if output.destination == "stderr" else sys.stdout
-        return _StreamOutput(level, output.format, stream)
-    return _FileOutput(level, output.format, Path(output.destination), settings.rotation)
+        made = _StreamOutput(sys.stderr if output.destination == "stderr" else sys.stdout)
+    else:
+        made = _FileOutput(Path(output.destination), settings.rotation)
+    made.setLevel(_LEVELS[(output.level or settings.level).lower()])
+    made.setFormatter(_Formatter(redact, is_json=output.format == "json"))
+    return made
 
 
-@dataclass(slots=True)
-class _StreamOutput:
+class _StreamOutput(logging.StreamHandler[TextIO]):
     """Lines on stderr or stdout."""
 
-    level: int
-    format: str
-    stream: TextIO
-    is_failed: bool = False
+    owner: LoggingHandle | None = None
+    is_failed = False
 
-    def write(self, entry: _LogEntry) -> None:
+    def emit(self, record: logging.LogRecord) -> None:
         try:
-            is_coloured = self.format == "console" and self.stream.isatty()
-            line = _console_line(entry, is_coloured=is_coloured) if self.format == "console" else _json_line(entry)
+            if isinstance(self.formatter, _Formatter):
+                self.formatter.is_coloured = self.stream.isatty()
             encoding = self.stream.encoding or "utf-8"
-            self.stream.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+            self.stream.write(self.format(record).encode(encoding, "backslashreplace").decode(encoding) + "\n")
             self.stream.flush()
         except (OSError, ValueError) as error:  # ValueError: the stream is closed.
             if not self.is_failed and self.stream is not sys.stderr:
@@ -461,32 +431,29 @@ class _StreamOutput:
             self.stream.flush()
 
 
-@dataclass(slots=True)
-class _FileOutput:
+class _FileOutput(logging.Handler):
     """Lines at the end of a file that only its owner can read.
 
     The file is opened for each line: that costs microseconds, survives a rotation by another process or a person, and
-    leaves nothing open. Two processes that rotate in the same instant may put aside a short file, but lose no line.
+    leaves nothing open. Two processes that rotate in the same instant may rotate a short file, but lose no line.
     """
 
-    level: int
-    format: str
-    path: Path
-    rotation: LogRotation
-    is_failed: bool = False
-    has_broken_line: bool = False
+    owner: LoggingHandle | None = None
+    is_failed = False
+    has_broken_line = False
 
-    def write(self, entry: _LogEntry) -> None:
-        line = _console_line(entry, is_coloured=False) if self.format == "console" else _json_line(entry)
+    def __init__(self, path: Path, rotation: LogRotation) -> None:
+        super().__init__()
+        self.path = path
+        self.rotation = rotation
+
+    def emit(self, record: logging.LogRecord) -> None:
         try:
-            self._append(line.encode("utf-8", "backslashreplace") + b"\n")
+            self._append(self.format(record).encode("utf-8", "backslashreplace") + b"\n")
         except OSError as error:
             if not self.is_failed:
                 _note_on_stderr(str(self.path), error)
             self.is_failed = True
-
-    def flush(self) -> None:
-        """Do nothing: each line is handed to the operating system as it is written."""
 
     def _append(self, data: bytes) -> None:
         descriptor = self._open()
@@ -516,7 +483,7 @@ class _FileOutput:
             descriptor = os.open(self.path, flags, 0o600)
         status = os.fstat(descriptor)
         if stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) != 0o600:
-            with contextlib.suppress(OSError):  # Somebody else's file; it takes lines all the same.
+            with contextlib.suppress(OSError):  # Another user's file; it takes lines all the same.
                 os.fchmod(descriptor, 0o600)
         return descriptor
 

@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import sys
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -13,7 +12,7 @@ from codeplane.core.errors import CodePlaneError
 
 MAX_SEGMENT_BYTES = 255
 MAX_PATH_BYTES = 4096
-# Files whose names begin so are on their way into their place; they are nobody's and never indexed.
+# Files whose names begin so are on their way into their place; they are temporary and never indexed.
 STAGED_PREFIX = ".cpl-staged-"
 
 
@@ -37,12 +36,12 @@ class RepoPath:
     def parse(cls, text: str) -> "RepoPath":
         """Return the path that the text names; `./`, a trailing `/`, doubled slashes and `.` segments are dropped.
 
-        A first segment that begins with `~` and is followed by a slash, like `~` alone, is somebody's home directory;
+        A first segment that begins with `~` and is followed by a slash, like `~` alone, is a home directory;
         a file `~draft` in the root is an ordinary file.
 
         Raises:
             CodePlaneError: `PATH_OUTSIDE_REPOSITORY` for absolute paths, home directories and `..`; `PATH_INVALID`
-                for what is no path at all.
+                for text that is not a path at all.
         """
         return cls(_normalised(text))
 
@@ -97,13 +96,13 @@ class RepoPath:
 def resolve_inside(root: Path, path: RepoPath, *, must_exist: bool = False) -> Path:
     """Return the real absolute path, with every symlink followed.
 
-    The answer is true for the moment of asking: somebody who may write to the tree can swap a directory for a symlink
+    The answer is true for the moment of asking: a process that may write to the tree can swap a directory for a symlink
     between this check and the use. Callers that write open the real path they got, and check again before the rename.
 
     Raises:
         CodePlaneError: `PATH_OUTSIDE_REPOSITORY` when a symlink, dangling or not, leads out of `root`; `PATH_INVALID`
             for a loop of symlinks; `FILE_NOT_FOUND` when it must exist and does not; `PERMISSION_DENIED` when a
-            directory on the way may not be searched, because then nobody knows where the path leads.
+            directory on the way may not be searched, because then it is unknown where the path leads.
     """
     real_root = os.path.realpath(root)
     candidate = os.path.join(real_root, *path.parts)  # noqa: PTH118 - `realpath` below never raises, `Path.resolve` does
@@ -129,40 +128,6 @@ def repo_path_of(root: Path, absolute: Path) -> RepoPath:
         if absolute.is_relative_to(known_root):
             return RepoPath.parse(absolute.relative_to(known_root).as_posix())
     raise _outside(str(absolute), "it is not below the repository root")
-
-
-def same_path(a: RepoPath, b: RepoPath, *, case_sensitive: bool) -> bool:
-    """Tell whether two paths name the same file on a file system of that kind."""
-    return a == b or (not case_sensitive and _folded(a.text) == _folded(b.text))
-
-
-def is_case_sensitive(directory: Path) -> bool:
-    """Tell whether names that differ in case are different files in this directory; nothing is written.
-
-    Two entries that differ in case only are proof. Otherwise an entry, or else the directory itself, is looked up with
-    its case swapped. Where no name has a letter to swap, the platform's habit answers: insensitive on macOS only.
-    """
-    try:
-        names = set(os.listdir(directory))  # noqa: PTH208 - names are wanted, not paths
-    except OSError:
-        names = set()
-    swappable = sorted(name for name in names if name.swapcase() != name)
-    if any(name.swapcase() in names for name in swappable):
-        return True
-    for entry in (*(directory / name for name in swappable[:16]), Path(os.path.realpath(directory))):
-        if entry.name.swapcase() != entry.name and os.path.lexists(entry):
-            return not _is_same_entry(entry, entry.with_name(entry.name.swapcase()))
-    return sys.platform != "darwin"
-
-
-def canonical_case(root: Path, path: RepoPath) -> RepoPath:
-    """Return the path as it is spelled on disk; unchanged where case matters and for what does not exist."""
-    if is_case_sensitive(root):
-        return path
-    spelled: list[str] = []
-    for part in path.parts:
-        spelled.append(_spelling_on_disk(root.joinpath(*spelled), part))
-    return RepoPath.parse("/".join(spelled) or ".")
 
 
 # The bulk of a repository's paths: nothing to normalise, nothing to refuse.
@@ -227,32 +192,11 @@ def _check_reachable(candidate: str, path: RepoPath, *, must_exist: bool) -> Non
             ) from error
     except PermissionError as error:
         raise CodePlaneError(
-            "PERMISSION_DENIED", f"The way to {_shown(path.text)} is closed.", details={"path": path.text}
+            "PERMISSION_DENIED", f"No permission to reach {_shown(path.text)}.", details={"path": path.text}
         ) from error
     except OSError as error:
         reason = "its symlinks form a loop" if error.errno == errno.ELOOP else f"the system says: {error.strerror}"
         raise _invalid(path.text, reason) from error
-
-
-def _is_same_entry(entry: Path, other: Path) -> bool:
-    try:
-        return os.path.samestat(entry.lstat(), other.lstat())
-    except OSError:
-        return False
-
-
-def _spelling_on_disk(directory: Path, name: str) -> str:
-    try:
-        entries = os.listdir(directory)  # noqa: PTH208 - names are wanted, not paths
-    except OSError:
-        return name
-    if name in entries:
-        return name
-    return next((entry for entry in sorted(entries) if _folded(entry) == _folded(name)), name)
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
 
 
 def _shown(text: str) -> str:

@@ -28,7 +28,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def encodable(value: Any) -> Any:
-    """Return text, or a document with texts, in which half a surrogate pair shows as the byte it stands for."""
+    """Return text, or a document with texts, in which half a surrogate pair shows as the byte it encodes."""
     if isinstance(value, str):
         return value if value.isascii() else LONE_SURROGATE.sub(_shown_surrogate, value)
     if isinstance(value, Mapping):
@@ -44,7 +44,7 @@ def _shown_surrogate(found: re.Match[str]) -> str:
 
 
 def visible_text(text: str) -> str:
-    """Return text in which nothing is hidden: whatever takes no room or changes the direction stands by its number."""
+    """Return text in which nothing is hidden: invisible and direction-changing characters show as their number."""
     return "".join(char if _is_visible(char) else f"<U+{ord(char):04X}>" for char in text)
 
 
@@ -53,7 +53,7 @@ def _is_visible(char: str) -> bool:
     return char in "\n\t " or (char.isprintable() and unicodedata.category(char) != "Zs" and char not in _HIDING)
 
 
-# Printable by Unicode's own rules, and yet seen by nobody.
+# Printable by Unicode's own rules, and yet invisible.
 _HIDING = frozenset("\u115f\u1160\u3164\uffa0\u2800\ufe0e\ufe0f\u034f\u17b4\u17b5") | {
     chr(code) for code in range(0xFE00, 0xFE10)
 }

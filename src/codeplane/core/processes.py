@@ -10,8 +10,8 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
@@ -180,7 +180,7 @@ class _Exchange:
         return bool(ready)
 
     def _register_end(self) -> None:
-        """Let the end of the program wake whoever waits; where the system cannot, it is asked now and then."""
+        """Let the end of the program wake the waiting thread; where the system cannot, poll."""
         with suppress(AttributeError, OSError):
             self._end = os.pidfd_open(self.process.pid)
             self._selector.register(self._end, selectors.EVENT_READ, None)
@@ -302,7 +302,7 @@ def _terminate(exchange: _Exchange) -> None:
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     """Tell whether the program has ended, without giving its id free where the system allows that.
 
-    As long as nobody has collected the exit status, the group's number cannot pass to a stranger whom the signals
+    As long as the exit status is not collected, the group's number cannot pass to a stranger whom the signals
     would then hit. On macOS Python learnt to look without collecting in 3.13 only.
     """
     if not hasattr(os, "waitid") or process.returncode is not None:
@@ -369,16 +369,16 @@ class WorkerProcess:
         Raises:
             WorkerGoneError: the program ended, or the time was over.
         """
-        with self._limited(timeout_seconds):
-            self.send(message)
+        timer = threading.Timer(timeout_seconds, self._kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            self._send(message)
             return self._answer()
+        finally:
+            timer.cancel()
 
-    def send(self, message: bytes) -> None:
-        """Send a message whose answer is received later; nothing else is asked in between.
-
-        Raises:
-            WorkerGoneError: the program ended.
-        """
+    def _send(self, message: bytes) -> None:
         pipe = self._process.stdin
         try:
             if pipe is None:
@@ -388,25 +388,6 @@ class WorkerProcess:
         except (OSError, ValueError) as error:
             self.close()
             raise WorkerGoneError from error
-
-    def receive(self, timeout_seconds: float) -> bytes:
-        """Return the answer to what was sent.
-
-        Raises:
-            WorkerGoneError: the program ended, or the time was over.
-        """
-        with self._limited(timeout_seconds):
-            return self._answer()
-
-    @contextmanager
-    def _limited(self, timeout_seconds: float) -> Iterator[None]:
-        timer = threading.Timer(timeout_seconds, self._kill)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
 
     def _answer(self) -> bytes:
         try:
@@ -424,19 +405,9 @@ class WorkerProcess:
         return data
 
     def _kill(self) -> None:
-        # Once it was waited for, its number may be somebody else's.
+        # Once it was waited for, its number may belong to another process.
         if self._process.returncode is None:
             _signal_group(self._process, signal.SIGKILL)
-
-    def end_questions(self) -> None:
-        """Let the program see, from any thread, that nothing follows what it was asked."""
-        with suppress(OSError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-
-    def end(self) -> None:
-        """End the program, from any thread; one that asks finds it gone."""
-        self._kill()
 
     def close(self) -> None:
         """End the program and wait for it."""

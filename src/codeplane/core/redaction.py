@@ -60,7 +60,7 @@ class _Span(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """A secret that is known by its form alone: the expression is tried where the anchor stands."""
+    """A secret that is known by its form alone: the expression is tried where the anchor occurs."""
 
     kind: str
     anchor: str
@@ -232,7 +232,7 @@ def _find_assignments(haystack: _Haystack) -> Iterator[_Span]:
 
 
 def _assigned_secret(text: str, found_name: re.Match[str], kind: str) -> tuple[int, int] | None:
-    """Return where the secret stands that this name is given, if it is one."""
+    """Return where the secret with this name is, if it is one."""
     start = found_name.start()
     before = _NAME_BACKWARDS.match(text[max(0, start - 64) : start][::-1])
     key = (before[0][::-1] if before else "") + found_name["name"]
@@ -387,7 +387,7 @@ _FINDERS: tuple[Callable[[_Haystack], Iterator[_Span]], ...] = (
 )
 
 
-# Where none of these stands nothing can be found; nearly every text ends here. `curl` stands for its option `-u`.
+# Without any of these nothing can be found; nearly every text ends here. `curl` is here for its option `-u`.
 _ANCHORS = tuple(
     dict.fromkeys(
         (

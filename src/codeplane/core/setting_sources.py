@@ -242,7 +242,7 @@ def _wrapped(segments: Sequence[str], value: Value) -> MappingValue:
 
 
 def parse_inline(text: str, place: Place, key: str, problems: list[Problem]) -> Value | None:
-    """Parse a value given as text; a text that is no YAML becomes a problem."""
+    """Parse a value given as text; a text that is not YAML becomes a problem."""
     try:
         return _parse_yaml(text, place, problems)
     except _UnreadableError as error:

@@ -181,7 +181,7 @@ class _Kind:
         return "" if high is None else f"at most {high}"
 
     def expected(self) -> str:
-        """Name type and limits, to stand after `must be`."""
+        """Name type and limits, as they follow `must be`."""
         text = f"{self.type_text()} {self.limits_text()}".rstrip()
         return f"a {text}" if text.startswith(("whole", "number", "path", "list", "mapping")) else text
 
@@ -438,7 +438,7 @@ def _parse_str(value: ScalarValue) -> str:
     return value.text  # As written: `1.10` and `no` are fine texts, whatever YAML would make of them.
 
 
-# Plain decimals only. YAML 1.1 would read 010 as eight and 1:30 as ninety, which nobody means in a settings file.
+# Plain decimals only. YAML 1.1 would read 010 as eight and 1:30 as ninety, which is never meant in a settings file.
 _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9_]{0,30})")
 _NUMBER = re.compile(r"[-+]?[0-9][0-9_]{0,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,3})?")
 

@@ -1,10 +1,10 @@
-"""Changes to the working tree: planned, applied wholly or not at all, and undone.
+"""Changes to the working tree: planned, applied atomically, and undone.
 
-`planning` turns what a caller asks into the bytes a file shall have (`texts` keeps encoding, byte order mark and line
-endings as they are), `images` say what a file is, `editor` puts a batch of images in place, `records` keep what a batch
-found and left, `undo` plans the way back. `snapshot` makes the same record of what others do to files.
+`planning` turns a request into the new bytes of a file (`texts` keeps encoding, byte order mark and line endings).
+`images` describe files, `editor` applies a batch of images, `records` store the state before and after a batch, and
+`undo` plans the rollback. `snapshot` makes the same record of changes made by other programs.
 
-Invariants: nothing is written in place; a batch whose record is `pending` is completed by whoever comes next, one that
-is `staging` or `aborting` is taken back; what somebody else wrote meanwhile is never overwritten; only bare bytes are
-compared, never times.
+Invariants: nothing is written in place; recovery completes a batch whose record is `pending` and rolls back one
+that is `staging` or `aborting`; concurrent writes by others are never overwritten; only bytes are compared, never
+times.
 """

@@ -1,4 +1,4 @@
-"""Directories of the tree, opened step by step so that no symlink put there meanwhile leads out of it."""
+"""Directories of the tree, opened step by step so a symlink created meanwhile cannot lead out of it."""
 
 import os
 import unicodedata
@@ -22,8 +22,8 @@ class Place(NamedTuple):
 class Directories:
     """Open directories below one root.
 
-    Invariant: every descriptor was reached from the root without following a symlink. Paths are real ones: whoever
-    asks has resolved the symlinks that are meant.
+    Invariant: every descriptor was reached from the root without following a symlink. Paths are real ones: the
+    caller has resolved the intended symlinks.
     """
 
     def __init__(self, root: Path) -> None:
@@ -33,23 +33,23 @@ class Directories:
         """Return where a path is.
 
         Raises:
-            FileNotFoundError: its directory is not there.
-            OSError: something on the way is no directory, or a symlink by now.
+            FileNotFoundError: its directory does not exist.
+            OSError: a component is not a directory, or is now a symlink.
         """
         above = self.descriptor(path.parent)
-        return Place(above, _spelled(above, path.name))
+        return Place(above, _name_on_disk(above, path.name))
 
     def descriptor(self, path: RepoPath) -> int:
         """Return an open directory."""
         known = self._open.get(path)
         if known is None:
             above = self.descriptor(path.parent)
-            known = os.open(_spelled(above, path.name), _OPEN, dir_fd=above)
+            known = os.open(_name_on_disk(above, path.name), _OPEN, dir_fd=above)
             self._open[path] = known
         return known
 
     def exists(self, path: RepoPath) -> bool:
-        """Tell whether a directory is there; a file of that name is none."""
+        """Tell whether a directory exists; a file of that name does not count."""
         try:
             self.descriptor(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -57,7 +57,7 @@ class Directories:
         return True
 
     def make(self, path: RepoPath) -> None:
-        """Make a directory that is not there, durable when this returns."""
+        """Create a missing directory, durable when this returns."""
         above = self.descriptor(path.parent)
         with suppress(FileExistsError):
             os.mkdir(path.name, dir_fd=above)
@@ -70,7 +70,7 @@ class Directories:
             if descriptor is not None:
                 os.close(descriptor)
             above = self.descriptor(path.parent)
-            os.rmdir(_spelled(above, path.name), dir_fd=above)
+            os.rmdir(_name_on_disk(above, path.name), dir_fd=above)
 
     def close(self) -> None:
         """Close all of them."""
@@ -87,7 +87,7 @@ class Directories:
         self.close()
 
 
-def _spelled(directory: int, name: str) -> str:
+def _name_on_disk(directory: int, name: str) -> str:
     """Return a name as the disk has it: a RepoPath is in NFC, a file may have been created with a decomposed name."""
     if name.isascii():
         return name

@@ -1,4 +1,4 @@
-"""The few things that are done to files, each atomic by itself; fault tests put another one in its place."""
+"""The file-system operations of the editor, each atomic; fault tests replace them."""
 
 import ctypes
 import errno
@@ -11,7 +11,7 @@ from codeplane.edit.images import FileImage, write_file
 
 _EXCHANGE: Final = 2
 _MAC_SWAP: Final = 2
-# What says that two names cannot be exchanged here, so that another way has to be taken.
+# Errors that mean two names cannot be exchanged here, so the fallback is needed.
 _UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 
@@ -23,11 +23,11 @@ class Disk:
     """Real files."""
 
     def stage(self, place: Place, image: FileImage) -> None:
-        """Write a new file that nobody knows of yet, durable when this returns."""
+        """Write a new staged file, durable when this returns."""
         write_file(*place, image)
 
     def create(self, staged: Place, place: Place) -> None:
-        """Give a staged file its name unless there is something of that name.
+        """Give a staged file its name unless the name is taken.
 
         Raises:
             FileExistsError: there is.
@@ -39,7 +39,7 @@ class Disk:
         except OSError as error:
             if error.errno not in {*_UNSUPPORTED, errno.EPERM, errno.EMLINK}:
                 raise
-            # No second names on this file system: the look and the renaming are not one step there.
+            # No hard links on this file system: check and rename are not one step there.
             if _exists(place):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), place.name) from error
             self.move(staged, place)
@@ -47,10 +47,10 @@ class Disk:
         os.unlink(staged.name, dir_fd=staged.directory)
 
     def exchange(self, staged: Place, place: Place) -> None:
-        """Let two files change their names in one step, so that what is replaced can be looked at and put back.
+        """Exchange two names in one step, so the replaced file can be checked and put back.
 
         Raises:
-            ExchangeUnsupportedError: that cannot be done here.
+            ExchangeUnsupportedError: not supported here.
         """
         arguments = (staged.directory, os.fsencode(staged.name), place.directory, os.fsencode(place.name))
         if _RENAME is None:
@@ -62,11 +62,11 @@ class Disk:
             raise OSError(number, os.strerror(number), place.name)
 
     def move(self, source: Place, target: Place) -> None:
-        """Rename; whatever has the name is gone."""
+        """Rename, replacing any existing file."""
         os.rename(source.name, target.name, src_dir_fd=source.directory, dst_dir_fd=target.directory)
 
     def remove(self, place: Place) -> None:
-        """Remove a file that may be gone already."""
+        """Remove a file that may already be gone."""
         try:
             os.unlink(place.name, dir_fd=place.directory)
         except FileNotFoundError:

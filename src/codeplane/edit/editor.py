@@ -1,8 +1,8 @@
-"""Put a batch of changes in place: all of it or nothing, whatever happens in between.
+"""Apply a batch of changes: all of it or nothing, even after a crash.
 
-The order is: locks; the files are as expected; record `staging`; new files written beside the old ones; record
-`pending`; names exchanged, each file looked at after it has left its place; directories made durable; old files
-removed; record `done`. Whoever finds a record that is not done completes or takes back the batch (`recover`).
+The order: take locks; check that files are as expected; record `staging`; write new files beside the old ones; record
+`pending`; exchange names and check each displaced file; make directories durable; remove old files; record `done`.
+Recovery completes or rolls back a batch whose record is not done (`recover`).
 """
 
 import threading
@@ -24,18 +24,18 @@ from codeplane.edit.records import Change, Record, RecordStore, State
 from codeplane.git.state import GitSpan
 
 _log = get_logger(__name__)
-# From so many files on writing them in parallel repays the threads.
+# From this many files on, writing in parallel is worth the threads.
 _MANY_FILES: Final = 4
 _N_THREADS: Final = 4
-# What recovery writes has this after its name until it is complete.
+# Files that recovery writes have this suffix until they are complete.
 _UNFINISHED: Final = "-new"
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What became of an interrupted batch: `is_applied` tells which side it was brought to.
+    """The outcome of an interrupted batch: `is_applied` tells which side it was brought to.
 
-    `conflicts` are files that somebody else had changed meanwhile; they were left alone.
+    `conflicts` are files that another program changed meanwhile; they were left alone.
     """
 
     is_applied: bool
@@ -56,14 +56,14 @@ class Editor:
         self.records = records
 
     def stop(self) -> None:
-        """Begin no batch any more and take back those that are not wholly in place, because the program is to end.
+        """Start no further batch and roll back those not fully in place, because the program is ending.
 
-        What takes other batches back still goes on: the way back stays open to the last.
+        Rollbacks of other batches still run: undo stays possible to the end.
         """
         self._stopped.set()
 
     def look(self, path: RepoPath) -> FoundFile | None:
-        """Return what is at a path, None for nothing.
+        """Return what is at a path, None if nothing is.
 
         Raises:
             CodePlaneError: NOT_A_FILE when it is neither a file nor a symlink.
@@ -79,9 +79,9 @@ class Editor:
         git: GitSpan | None = None,
         also: Callable[[], None] = lambda: None,
     ) -> None:
-        """Make every change, or none of them; `undoes` says which batches this takes back.
+        """Make every change, or none of them; `undoes` names the batches that this undoes.
 
-        `also` is what has to happen with the files, such as what `git` describes: when it fails, they are put back.
+        `also` runs together with the changes, such as what `git` describes: if it fails, the files are restored.
 
         Raises:
             CodePlaneError: STALE_FILE when a file is not what the change expects; nothing was written then.
@@ -108,7 +108,9 @@ class Editor:
             except BaseException as error:
                 conflicts = self._roll_back(batch, state)
                 if conflicts:
-                    message = f"The call failed, and {', '.join(conflicts)} could not be taken back: changed meanwhile."
+                    message = (
+                        f"The call failed, and {', '.join(conflicts)} could not be rolled back: changed meanwhile."
+                    )
                     raise CodePlaneError("OUTCOME_UNKNOWN", message, details={"paths": list(conflicts)}) from error
                 raise
             batch.clean()
@@ -119,7 +121,7 @@ class Editor:
             raise CodePlaneError("SERVER_SHUTTING_DOWN", "The server is stopping; nothing was changed.")
 
     def _roll_back(self, batch: "_Batch", state: State) -> tuple[str, ...]:
-        """Undo what a failed batch did; return the files that somebody else has changed since.
+        """Roll back a failed batch; return the files that another program has changed since.
 
         What cannot be undone now is left to recovery.
         """
@@ -129,23 +131,25 @@ class Editor:
             if state is State.PENDING:
                 self.records.move(record.batch_id, State.PENDING, State.ABORTING)
                 state = State.ABORTING
-                # A file that was never put in place has nothing of this batch that would have to be taken back.
+                # A file that was never put in place needs no rollback.
                 conflicts = tuple(path for path in batch.bring_to(is_after=False) if path in batch.put)
             batch.clean()
             batch.remove_directories()
             self.records.drop(record.batch_id, state)
         except OSError as error:
-            _log.warning("a failed batch is taken back later", extra=fields(batch=record.batch_id, reason=str(error)))
+            _log.warning(
+                "a failed batch will be rolled back later", extra=fields(batch=record.batch_id, reason=str(error))
+            )
         return conflicts
 
     def remove_empty(self, paths: Iterable[RepoPath]) -> None:
-        """Remove directories that batches made and that hold nothing any more."""
+        """Remove directories that batches made and that are now empty."""
         with Directories(self._root) as directories:
             for path in sorted(set(paths), key=lambda one: -len(one.parts)):
                 directories.remove(path)
 
     def recover(self, batch_id: str) -> Recovery | None:
-        """Bring an interrupted batch to one side; None when nothing is known of it, so that it never began.
+        """Bring an interrupted batch to one side; None when there is no record of it, so it never began.
 
         Raises:
             CodePlaneError: STORE_CORRUPT when its record cannot be read.
@@ -157,7 +161,7 @@ class Editor:
         if found[1] is State.DONE:
             return Recovery(is_applied=True)
         with self._locks.holding([one.path for one in found[0].changes]), Directories(self._root) as directories:
-            # A process that is ending may have been at work on it until now.
+            # A process that is ending may have worked on it until now.
             found = self.records.find(batch_id)
             if found is None:
                 return None
@@ -176,7 +180,7 @@ class Editor:
         return Recovery(is_applied, conflicts)
 
     def _remove_unseen(self, batch_id: str) -> None:
-        """Remove what a process left that died while it wrote the record."""
+        """Remove the leftovers of a process that died while writing the record."""
         unseen = self.records.directory / f"{batch_id}.new"
         if unseen.parent == self.records.directory:
             unseen.unlink(missing_ok=True)
@@ -189,7 +193,7 @@ class Editor:
         now = _image(directories, change.path)
         if change.before is None:
             if now is not None:
-                raise stale(change.path, "it exists by now")
+                raise stale(change.path, "it exists now")
         elif now is None:
             raise stale(change.path, "it is gone")
         elif not change.before.is_like(now):
@@ -197,7 +201,7 @@ class Editor:
 
 
 class _Kind(Enum):
-    """What is found where a batch has been: nothing, one side of it, or what somebody else put there."""
+    """What is found at a path of a batch: nothing, one side of it, or another program's file."""
 
     NOTHING = "nothing"
     OURS = "ours"
@@ -249,11 +253,11 @@ class _Batch:
         self._disk.stage(place, image)
 
     def put_all(self) -> None:
-        """Put every file in its place and make the names durable."""
+        """Put every file in place and make the names durable."""
         vanishing, appearing = self._in_order(is_after=True)
         for number, change in vanishing:
             self._put_one(number, change)
-        self._make_way(vanishing, appearing)
+        self._swap_directories(vanishing, appearing)
         for number, change in appearing:
             self._put_one(number, change)
         self._sync()
@@ -269,7 +273,9 @@ class _Batch:
         vanishing = [one for one in numbered if (one[1].after if is_after else one[1].before) is None]
         return vanishing, [one for one in numbered if one not in vanishing]
 
-    def _make_way(self, vanishing: Sequence[tuple[int, Change]], appearing: Sequence[tuple[int, Change]]) -> None:
+    def _swap_directories(
+        self, vanishing: Sequence[tuple[int, Change]], appearing: Sequence[tuple[int, Change]]
+    ) -> None:
         """Remove directories that give their name to a file, and make those that take the name of one."""
         targets = {change.path for _, change in appearing}
         emptied = {above for _, change in vanishing for above in _above(change.path) if _is_at_or_below(above, targets)}
@@ -287,28 +293,28 @@ class _Batch:
     def bring_to(self, *, is_after: bool) -> tuple[str, ...]:
         """Bring every file to one side of the batch; return those that are on neither, which are left alone."""
         vanishing, appearing = self._in_order(is_after=is_after)
-        conflicts = [change.path.text for number, change in vanishing if not self._brought(number, change, is_after)]
-        self._make_way(vanishing, appearing)
-        conflicts += [change.path.text for number, change in appearing if not self._brought(number, change, is_after)]
+        conflicts = [change.path.text for number, change in vanishing if not self._restored(number, change, is_after)]
+        self._swap_directories(vanishing, appearing)
+        conflicts += [change.path.text for number, change in appearing if not self._restored(number, change, is_after)]
         self._sync()
         return tuple(conflicts)
 
-    def _brought(self, number: int, change: Change, is_after: bool) -> bool:  # noqa: FBT001 - the direction of travel
+    def _restored(self, number: int, change: Change, is_after: bool) -> bool:  # noqa: FBT001 - the direction of travel
         wanted, other = (change.after, change.before) if is_after else (change.before, change.after)
         try:
-            return not self._gave_back(number, change) and self._bring(number, change.path, other, wanted)
+            return not self._put_back_foreign(number, change) and self._bring(number, change.path, other, wanted)
         except CodePlaneError as error:
-            # Somebody writes at this very moment, or has put something in its place that is no file.
+            # Another program is writing right now, or has put something there that is not a file.
             if error.code not in {"STALE_FILE", "NOT_A_FILE"}:
                 raise
-            # A directory in the place of a file that is to vanish: the file has vanished.
+            # A directory in place of a file to be deleted: the file is gone.
             return wanted is None and self._directories.exists(change.path)
         except (FileNotFoundError, NotADirectoryError):
             # The directory is gone with everything in it.
             return wanted is None
 
-    def _gave_back(self, number: int, change: Change) -> bool:
-        """Put back what somebody else wrote and an exchange took out of its place, the moment before it was noticed."""
+    def _put_back_foreign(self, number: int, change: Change) -> bool:
+        """Put back another program's write that an exchange displaced before it was noticed."""
         staged, place = self._staged(number), self._directories.place(change.path)
         if _kind_of(staged, change) is not _Kind.FOREIGN:
             return False
@@ -318,7 +324,7 @@ class _Batch:
         elif now is _Kind.OURS:
             self._disk.exchange(staged, place)
         else:
-            # A third version is there by now: both stay, this one beside it.
+            # A third version is there now: both stay, this one beside it.
             self._disk.create(staged, Place(place.directory, f"{place.name}.kept-{self.record.batch_id}"))
         return True
 
@@ -329,7 +335,7 @@ class _Batch:
             return True
         if not _same(now, other):
             return False
-        # What is staged may be either side, or nothing: it is written anew, and complete before it has its name.
+        # The staged file may be either side, or missing: write it again, complete before it gets its name.
         staged = self._staged(number)
         unfinished = Place(staged.directory, staged.name + _UNFINISHED)
         self._disk.remove(unfinished)
@@ -341,7 +347,7 @@ class _Batch:
         return True
 
     def clean(self) -> None:
-        """Remove what is staged: new files that were not put in place, old ones that left it."""
+        """Remove what is staged: new files that were not put in place, old ones that were replaced."""
         for number in range(len(self.record.changes)):
             try:
                 staged = self._staged(number)
@@ -363,7 +369,7 @@ class _Batch:
             try:
                 self._disk.create(staged, place)
             except FileExistsError as error:
-                what = "a directory with other files is there" if self._directories.exists(path) else "it exists by now"
+                what = "a directory with other files is there" if self._directories.exists(path) else "it exists now"
                 raise stale(path, what) from error
             return
         if new is None:
@@ -385,11 +391,11 @@ class _Batch:
 
     @staticmethod
     def _look_at(place: Place, path: RepoPath, old: FileImage, put_back: Callable[[], None]) -> None:
-        """Make sure that what left its place is what was known; somebody else may have written a moment ago."""
+        """Check that the displaced file is the expected one; another program may have written a moment ago."""
         try:
             found = read_file(*place)
         except CodePlaneError:
-            # It is no file any more.
+            # It is no longer a file.
             found = None
         if found is None or not old.is_like(found.image):
             put_back()
@@ -407,7 +413,7 @@ class _Batch:
 
 
 def vanishes_below(path: RepoPath, changes: Sequence[Change]) -> bool:
-    """Tell whether a batch deletes files below a path, so that a file can take the directory's place."""
+    """Tell whether a batch deletes files below a path, so a file can take the directory's place."""
     return any(one.after is None and one.path != path and one.path.is_inside(path) for one in changes)
 
 
@@ -426,11 +432,11 @@ def _is_at_or_below(path: RepoPath, targets: set[RepoPath]) -> bool:
 
 
 def _always() -> None:
-    """Let a batch go on, whatever happens."""
+    """Never stop a batch."""
 
 
 def stale(path: RepoPath, reason: str) -> CodePlaneError:
-    """Return the refusal of a change whose file is not what it expects."""
+    """Return the error for a change whose file is not as expected."""
     return CodePlaneError("STALE_FILE", f"{path} is not as expected: {reason}.", details={"path": path.text})
 
 
@@ -451,7 +457,7 @@ def _same(one: FileImage | None, other: FileImage | None) -> bool:
 
 
 def _missing_directories(directories: Directories, changes: Sequence[Change]) -> tuple[RepoPath, ...]:
-    """Return the directories that have to be made, those above first."""
+    """Return the directories to create, parents first."""
     missing: set[RepoPath] = set()
     for change in changes:
         above = change.path.parent

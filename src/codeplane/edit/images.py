@@ -1,4 +1,4 @@
-"""What a file is, in everything that an edit may change and undo must restore."""
+"""A file image: everything that an edit may change and undo must restore."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ _NEW_MODE = 0o666
 
 @dataclass(frozen=True)
 class FileImage:
-    """A regular file, or a symlink whose target is its data; None stands for no file at all.
+    """A regular file, or a symlink whose target is its data; None means no file at all.
 
     `mode` is None for a file that is to get what the process gives new files. Owner and extended attributes are
     restored as far as the system allows.
@@ -63,12 +63,12 @@ def read_file(directory: int, name: str) -> FoundFile | None:
         target = os.readlink(name, dir_fd=directory)
         return FoundFile(FileImage(os.fsencode(target), is_link=True), 1)
     if not stat.S_ISREG(status.st_mode):
-        raise CodePlaneError("NOT_A_FILE", f"{name} is no regular file.")
+        raise CodePlaneError("NOT_A_FILE", f"{name} is not a regular file.")
     descriptor = os.open(name, _READ, dir_fd=directory)
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise CodePlaneError("NOT_A_FILE", f"{name} is no regular file.")
+            raise CodePlaneError("NOT_A_FILE", f"{name} is not a regular file.")
         image = FileImage(
             data=file.readall(),
             mode=stat.S_IMODE(status.st_mode),
@@ -82,7 +82,7 @@ def write_file(directory: int, name: str, image: FileImage) -> None:
     """Make a new file from an image, durable when this returns.
 
     Raises:
-        OSError: it cannot be written; what was begun is removed.
+        OSError: it cannot be written; a partial file is removed.
     """
     if image.is_link:
         os.symlink(os.fsdecode(image.data), name, dir_fd=directory)
@@ -93,7 +93,7 @@ def write_file(directory: int, name: str, image: FileImage) -> None:
             view = memoryview(image.data)
             while view:
                 view = view[file.write(view) :]
-            _dress(descriptor, image)
+            _apply_metadata(descriptor, image)
             os.fsync(descriptor)
     except BaseException:
         with suppress(OSError):
@@ -101,8 +101,8 @@ def write_file(directory: int, name: str, image: FileImage) -> None:
         raise
 
 
-def _dress(descriptor: int, image: FileImage) -> None:
-    """Give a file its owner, attributes and mode; what only an administrator may give stays as it is."""
+def _apply_metadata(descriptor: int, image: FileImage) -> None:
+    """Give a file its owner, attributes and mode; what needs privileges stays as it is."""
     if image.owner is not None:
         status = os.fstat(descriptor)
         if (status.st_uid, status.st_gid) != image.owner:
@@ -112,7 +112,7 @@ def _dress(descriptor: int, image: FileImage) -> None:
         with suppress(OSError):
             os.setxattr(descriptor, name, value)
     if image.mode is not None:
-        # Last, because giving a file away takes its special bits.
+        # Last, because changing the owner clears special bits.
         os.fchmod(descriptor, image.mode)
 
 

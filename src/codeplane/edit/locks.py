@@ -1,4 +1,4 @@
-"""Locks on files of a working tree, between threads and processes; the system drops those of whoever dies."""
+"""Locks on files of a working tree, between threads and processes; the system releases those of dead processes."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_text
 from codeplane.core.paths import RepoPath
 
-# Files with the same number wait for each other; a lock file for every path would never be removed safely.
+# Paths with the same number share a lock; one lock file per path could never be removed safely.
 _N_LOCKS: Final = 1024
 _WAIT_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.002
@@ -21,7 +21,7 @@ _POLL_SECONDS: Final = 0.002
 class PathLocks:
     """The locks of one working tree.
 
-    Invariant: locks are taken in the order of their numbers, so that two batches never wait for each other.
+    Invariant: locks are taken in the order of their numbers, so two batches never deadlock.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -29,7 +29,7 @@ class PathLocks:
 
     @contextmanager
     def holding(self, paths: Iterable[RepoPath], go_on: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Hold the locks of paths; `go_on` is called before each attempt and ends the waiting by raising.
+        """Hold the locks of paths; `go_on` is called before each attempt and stops the wait by raising.
 
         Raises:
             CodePlaneError: EXEC_SIDE_EFFECT_COLLISION when another process keeps one for too long.

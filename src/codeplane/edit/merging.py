@@ -1,4 +1,4 @@
-"""Merge two changes of one text, line by line; where they touch the same lines nothing is guessed."""
+"""Merge two changes of one text, line by line; overlapping lines are never guessed."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 from codeplane.core.line_matching import matching_blocks
 
 _LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
-# Beyond that comparing takes too long to be worth it.
+# Beyond this, comparing takes too long.
 _MAX_LINES: Final = 50_000
 
 
@@ -29,7 +29,7 @@ class _Hunk:
 
 
 def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | tuple[Conflict, ...]:
-    """Return the text with both changes in it, or where they are in each other's way."""
+    """Return the text with both changes, or where they conflict."""
     lines = [_LINE.findall(one) for one in (base, ours, theirs)]
     if max(map(len, lines)) > _MAX_LINES:
         return (Conflict(1, len(lines[0]), "", ""),)
@@ -47,7 +47,7 @@ def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | tuple[Conflict, .
 
 
 def moved_lines(base: bytes, now: bytes, first: int, last: int) -> tuple[int, int] | None:
-    """Return where lines of one text stand in another, from 1; None when something in or beside them differs."""
+    """Return where lines of one text are in another, from 1; None when they or their neighbours differ."""
     lines = [_LINE.findall(one) for one in (base, now)]
     if max(map(len, lines)) > _MAX_LINES or not 1 <= first <= last <= len(lines[0]):
         return None
@@ -71,7 +71,7 @@ def _hunks(base: list[bytes], other: list[bytes]) -> list[_Hunk]:
 
 
 def _touch(one: _Hunk, other: _Hunk) -> bool:
-    """Tell whether two changes overlap or stand side by side, where their order would be a guess."""
+    """Tell whether two changes overlap or are adjacent, where their order would be a guess."""
     return one.start <= other.end and other.start <= one.end
 
 

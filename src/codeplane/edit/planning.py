@@ -1,7 +1,7 @@
-"""Turn what a caller wants of a file into its new bytes.
+"""Turn the requested edits of a file into its new bytes.
 
-Line numbers are those of the file before the call. The text that is expected is the proof that the caller knows what he
-changes: where it stands elsewhere than at the given lines, but only once, it is meant there.
+Line numbers are those of the file before the call. The expected text proves that the caller knows what is
+there: if it occurs exactly once, but not at the given lines, the edit applies where it occurs.
 """
 
 import difflib
@@ -29,7 +29,7 @@ _MAX_COMPARED_LINES: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SpanEdit:
-    """One replacement in a file: by lines, by the text that is expected, by both, or by a stretch of the text.
+    """One replacement in a file: by lines, by the text that is expected, by both, or by a span of the text.
 
     `end_line` one below `start_line` inserts before it. `span` counts characters of the text with line feeds.
     Without any of these the whole file is meant.
@@ -52,7 +52,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class AppliedSpan:
-    """Where an edit went: its place in the old file, its lines in the new one, its text, how lines were corrected."""
+    """Where an edit was applied: its place in the old file, its lines in the new one, its text, corrected lines."""
 
     start: Position
     end: Position
@@ -64,7 +64,7 @@ class AppliedSpan:
 
 @dataclass(frozen=True, slots=True)
 class PlannedText:
-    """The new bytes of a file, what was done, and how many lines came and went.
+    """The new bytes of a file, what was done, and how many lines were added and removed.
 
     `is_converted` tells that a file that was not UTF-8 is now.
     """
@@ -79,7 +79,7 @@ class PlannedText:
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """A stretch of the text and what replaces it; `is_lines` says that it is whole lines."""
+    """A span of the text and its replacement; `is_lines` says that it is whole lines."""
 
     start: int
     end: int
@@ -108,8 +108,8 @@ def plan_update(path: RepoPath, data: bytes, edits: Sequence[SpanEdit]) -> Plann
                 f" {lines[1][0]}-{lines[1][1]}.",
                 details={"path": path.text, "lines": lines},
             )
-    planned = _put_together(file, regions)
-    if any(not one.replacement.isascii() for one in regions) and _holds_other_bytes(planned.data):
+    planned = _replace_regions(file, regions)
+    if any(not one.replacement.isascii() for one in regions) and _has_invalid_utf8(planned.data):
         raise CodePlaneError(
             "INVALID_ARGUMENTS",
             f"{path} is not UTF-8 and the new text is not ASCII: the file would mix encodings.",
@@ -119,7 +119,7 @@ def plan_update(path: RepoPath, data: bytes, edits: Sequence[SpanEdit]) -> Plann
     return planned
 
 
-def _holds_other_bytes(data: bytes) -> bool:
+def _has_invalid_utf8(data: bytes) -> bool:
     """Tell whether a file is read as UTF-8 although some of its bytes are not."""
     file = read_text(data)
     return file.encoding == "utf-8" and LONE_SURROGATE.search(file.text) is not None
@@ -141,8 +141,8 @@ def plan_whole(data: bytes | None, content: str) -> PlannedText:
         n_lines = _n_lines(text)
         span = AppliedSpan(Position(1, 0), Position(1, 0), (1, n_lines), content)
         return PlannedText(content.encode("utf-8", "surrogateescape"), (span,), n_lines, 0, "LF")
-    planned = _put_together(file, [_Region(0, len(file.text), text, is_lines=False)])
-    return replace(planned, is_converted=_holds_other_bytes(data))
+    planned = _replace_regions(file, [_Region(0, len(file.text), text, is_lines=False)])
+    return replace(planned, is_converted=_has_invalid_utf8(data))
 
 
 def _region(path: RepoPath, file: SourceFile, edit: SpanEdit) -> _Region:
@@ -176,7 +176,7 @@ def _region(path: RepoPath, file: SourceFile, edit: SpanEdit) -> _Region:
 
 
 def _anchored(path: RepoPath, file: SourceFile, expected: str, new: str, asked: tuple[int, int]) -> _Region:
-    """Return the only place where the expected text stands, whatever lines were asked for."""
+    """Return the only place of the expected text, whatever lines were given."""
     start = _find_once(path, file, expected, asked)
     bare = expected.removesuffix("\n")
     if start is None and bare != expected and bare:
@@ -198,7 +198,7 @@ def _lines_region(
         new += "\n"
     ends_file = last == len(file.lines) or first > len(file.lines)
     if ends_file and file.endings and not file.endings[-1]:
-        # The file does not end with an ending, and goes on not to.
+        # The file has no final line ending, and stays so.
         new = new.removesuffix("\n")
         if first > len(file.lines):
             new = f"\n{new}"
@@ -212,7 +212,7 @@ def _are_lines(file: SourceFile, first: int, last: int, text: str) -> bool:
 
 
 def _find_once(path: RepoPath, file: SourceFile, wanted: str, asked: tuple[int, int] | None) -> int | None:
-    """Return the only place of a text, or the only one in the lines that were asked for; None when there is none."""
+    """Return the only place of a text, or the only one in the given lines; None when there is none."""
     if asked is not None and 1 <= asked[0] <= asked[1] <= len(file.lines):
         begin, end = file.starts[asked[0] - 1], file.starts[asked[1]]
         if file.text.count(wanted, begin, end) == 1:
@@ -223,7 +223,7 @@ def _find_once(path: RepoPath, file: SourceFile, wanted: str, asked: tuple[int, 
         places.append(place)
         place = file.text.find(wanted, place + 1)
     if len(places) > 1:
-        candidates = [_shown(file, file.line_at(one), wanted.count("\n") + 1) for one in places[:_MAX_CANDIDATES]]
+        candidates = [_excerpt(file, file.line_at(one), wanted.count("\n") + 1) for one in places[:_MAX_CANDIDATES]]
         lines = ", ".join(str(one["start_line"]) for one in candidates)
         more = " and more" if len(places) > _MAX_CANDIDATES else ""
         raise CodePlaneError(
@@ -236,11 +236,11 @@ def _find_once(path: RepoPath, file: SourceFile, wanted: str, asked: tuple[int, 
 
 
 def not_found(path: RepoPath, file: SourceFile, expected: str, asked: tuple[int, int] | None = None) -> CodePlaneError:
-    """Return the refusal of an edit whose expected text is not in the file, with the text it may mean."""
+    """Return the error for an edit whose expected text is not in the file, with likely candidates."""
     candidates: list[dict[str, Any]] = []
     n_lines = expected.count("\n") + (not expected.endswith("\n"))
     if asked is not None and 1 <= asked[0] <= len(file.lines):
-        candidates.append(_shown(file, asked[0], max(n_lines, asked[1] - asked[0] + 1)))
+        candidates.append(_excerpt(file, asked[0], max(n_lines, asked[1] - asked[0] + 1)))
     first = next((number for number, line in enumerate(expected.split("\n")) if line.strip()), 0)
     wanted = expected.split("\n")[first].strip()
     near = _near_lines(file, wanted) if wanted else []
@@ -248,7 +248,7 @@ def not_found(path: RepoPath, file: SourceFile, expected: str, asked: tuple[int,
     for line in near:
         start = max(1, line - first)
         if start not in known and len(candidates) < _MAX_CANDIDATES:
-            candidates.append(_shown(file, start, n_lines))
+            candidates.append(_excerpt(file, start, n_lines))
     shown = "; ".join(
         f"line {one['start_line']}: {one['text'].splitlines()[0].strip()[:60]}" for one in candidates if one["text"]
     )
@@ -261,7 +261,7 @@ def not_found(path: RepoPath, file: SourceFile, expected: str, asked: tuple[int,
 
 
 def _near_lines(file: SourceFile, wanted: str) -> list[int]:
-    """Return the lines that are most like one, the most alike first."""
+    """Return the lines most similar to one, best first."""
     if len(file.lines) > _MAX_COMPARED_LINES:
         return [number for number, line in enumerate(file.lines, start=1) if wanted in line][:_MAX_CANDIDATES]
     scored = []
@@ -276,14 +276,14 @@ def _near_lines(file: SourceFile, wanted: str) -> list[int]:
     return [number for _, number in sorted(scored)[:_MAX_CANDIDATES]]
 
 
-def _shown(file: SourceFile, first: int, n_lines: int) -> dict[str, Any]:
+def _excerpt(file: SourceFile, first: int, n_lines: int) -> dict[str, Any]:
     last = min(len(file.lines), first + min(n_lines, _SHOWN_LINES) - 1)
     text = "\n".join(line[:_SHOWN_CHARACTERS] for line in file.lines[first - 1 : last])
     return {"start_line": first, "end_line": last, "text": text}
 
 
-def _put_together(file: SourceFile, regions: list[_Region]) -> PlannedText:
-    """Return the file with its regions replaced; everything outside of them keeps its bytes."""
+def _replace_regions(file: SourceFile, regions: list[_Region]) -> PlannedText:
+    """Return the file with its regions replaced; everything outside them keeps its bytes."""
     pieces: list[str] = []
     spans: list[AppliedSpan] = []
     kept_from = n_lines_before = 0
@@ -308,7 +308,7 @@ def _with_endings(file: SourceFile, region: _Region) -> str:
     if "\n" not in region.replacement:
         return region.replacement
     first, last = file.line_at(region.start), file.line_at(region.end)
-    # The lines whose endings lie inside of the region.
+    # The lines whose endings lie inside the region.
     old_endings = [
         ending
         for number, ending in enumerate(file.endings[first - 1 : last], start=first)
@@ -321,7 +321,7 @@ def _with_endings(file: SourceFile, region: _Region) -> str:
 
 
 def _usual_near(file: SourceFile, line: int) -> str:
-    """Return the ending of the line before a place, of its own, or of most."""
+    """Return the line ending before an offset, at it, or the most common one."""
     for number in (line - 2, line - 1):
         if 0 <= number < len(file.endings) and file.endings[number]:
             return file.endings[number]
@@ -329,7 +329,7 @@ def _usual_near(file: SourceFile, line: int) -> str:
 
 
 def _sharing_lines(file: SourceFile, regions: list[_Region]) -> list[list[_Region]]:
-    """Return the regions in groups that touch the same lines, so that a line is counted once."""
+    """Return the regions in groups that touch the same lines, so a line is counted once."""
     groups: list[list[_Region]] = []
     end = 0
     for region in regions:
@@ -363,7 +363,7 @@ def _position(file: SourceFile, offset: int) -> Position:
 
 
 def _counts(file: SourceFile, group: list[_Region]) -> tuple[int, int]:
-    """Return how many lines came and went, as a diff counts them."""
+    """Return how many lines were added and removed, as a diff counts them."""
     start = file.starts[file.line_at(group[0].start) - 1] if file.lines else 0
     end = file.starts[file.line_at(group[-1].end)] if file.lines else 0
     old = new = file.text[start:end]

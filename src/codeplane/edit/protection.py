@@ -1,4 +1,4 @@
-"""What no agent may change through any tool: CodePlane's and git's own files, and what decides over agents."""
+"""What no agent may change through any tool: CodePlane's and git's own files, and agents' configuration."""
 
 import re
 from typing import Final
@@ -33,7 +33,7 @@ def is_protected(path: RepoPath) -> bool:
 
 
 def is_protected_target(name: str) -> bool:
-    """Tell the same of a name as git lists them, which may be one that no caller could send."""
+    """The same for a name from git, which may be one that no caller could send."""
     return is_protected_name(name) or name.casefold() in _HOLDERS
 
 

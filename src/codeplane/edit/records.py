@@ -1,8 +1,8 @@
-"""What a batch of changes found and left, in one file per batch: its journal while it runs, its undo afterwards.
+"""The state before and after a batch, in one file per batch: its journal while it runs, its undo afterwards.
 
-The state of a batch is the ending of its file's name, so that one renaming changes it: `staging` (nothing is in place
-yet), `pending` (everything is staged and has to be put in place), `aborting` (what was put in place has to be taken
-back), `done`. The bytes are a head in JSON, the compressed contents it points into, and a digest over all of it.
+The suffix of the file name is the state of the batch, so one rename changes it: `staging` (nothing is in place yet),
+`pending` (everything is staged and must be put in place), `aborting` (what was put in place must be rolled back),
+`done`. The file holds a JSON header, the compressed contents it refers to, and a digest over everything.
 """
 
 import hashlib
@@ -25,12 +25,12 @@ _MAGIC: Final = b"codeplane record 1\n"
 _LENGTH_BYTES: Final = 8
 _DIGEST_BYTES: Final = 32
 _LEVEL: Final = 1
-# What somebody asks for is no path.
+# A caller's id must not be a path.
 _BATCH_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 class State(Enum):
-    """How far a batch has come."""
+    """The progress of a batch."""
 
     STAGING = "staging"
     PENDING = "pending"
@@ -40,7 +40,7 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file before and after; None stands for no file. The path is a real one, without symlinks on the way."""
+    """One file before and after; None means no file. The path is a real one, without symlinks on the way."""
 
     path: RepoPath
     before: FileImage | None
@@ -49,7 +49,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One batch: its changes, the directories it makes, the batches that it takes back, and what it did to git."""
+    """One batch: its changes, the directories it makes, the batches it undoes, and its changes to git."""
 
     batch_id: str
     worktree: str
@@ -73,7 +73,7 @@ class RecordStore:
         self.directory = directory
 
     def write(self, record: Record, state: State) -> None:
-        """Keep a new record, durable when this returns."""
+        """Store a new record, durable when this returns."""
         self.directory.mkdir(parents=True, exist_ok=True)
         unseen = self.directory / f"{record.batch_id}.new"
         data = encode(record)
@@ -95,7 +95,7 @@ class RecordStore:
         self._sync()
 
     def finish(self, batch_id: str) -> None:
-        """Let a pending batch be done; if that is lost, recovery finds nothing left to do."""
+        """Mark a pending batch as done; if that is lost, recovery finds nothing left to do."""
         self._path(batch_id, State.PENDING).rename(self._path(batch_id, State.DONE))
 
     def drop(self, batch_id: str, state: State) -> None:
@@ -103,7 +103,7 @@ class RecordStore:
         self._path(batch_id, state).unlink(missing_ok=True)
 
     def find(self, batch_id: str) -> tuple[Record, State] | None:
-        """Return a batch and its state, None when there is no such.
+        """Return a batch and its state, None when it is unknown.
 
         Raises:
             CodePlaneError: STORE_CORRUPT when its record cannot be read.
@@ -141,11 +141,11 @@ class RecordStore:
         return sum(1 for _ in self._done())
 
     def size_bytes(self) -> int:
-        """Return how much of the disk the records take."""
+        """Return how much disk space the records use."""
         return sum(size for _, size, _ in self._done())
 
     def trim(self, most_bytes: int) -> int:
-        """Remove the oldest finished records until the rest takes no more than that; return how many went."""
+        """Remove the oldest finished records until the rest fits the limit; return how many were removed."""
         found = sorted(self._done(), reverse=True)
         total = removed = 0
         for _, size, path in found:
@@ -223,7 +223,7 @@ def decode(data: bytes, batch_id: str) -> Record:
     """Return a record from its bytes.
 
     Raises:
-        CodePlaneError: STORE_CORRUPT when they are none.
+        CodePlaneError: STORE_CORRUPT when they are not a record.
     """
     body, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
     if not body.startswith(_MAGIC) or hashlib.sha256(body).digest() != digest:

@@ -1,7 +1,7 @@
-"""What files were before something outside of the editor changed them: git, a shell command, a tool of somebody else.
+"""Snapshots of files before something other than the editor changes them: git, a shell command, another tool.
 
-Before-images of the named paths are kept durably; afterwards what differs becomes a record like that of any batch, so
-that the same undo takes it back. Whoever dies in between leaves a record that says what may have changed.
+Before-images of the named paths are stored durably; afterwards the differences become a record like that of any batch,
+so the same undo reverts them. A process that dies in between leaves a record of what may have changed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from codeplane.git.state import GitSpan
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The files of a moment; `unreadable` are those that are neither files nor links, or may not be read."""
+    """Files at one moment; `unreadable` are those that are neither files nor links, or cannot be read."""
 
     batch_id: str
     images: dict[RepoPath, FileImage | None]
@@ -26,10 +26,10 @@ class Snapshot:
 
 
 def take_snapshot(editor: Editor, batch_id: str, paths: Iterable[RepoPath], git: GitSpan | None = None) -> Snapshot:
-    """Keep what is at paths, and the state of git if it is given, durable when this returns.
+    """Snapshot paths, and git's state if given, durable when this returns.
 
     Raises:
-        OSError: it cannot be kept; whatever was to follow must not happen then.
+        OSError: the snapshot failed; the caller must not go ahead.
     """
     images: dict[RepoPath, FileImage | None] = {}
     unreadable = []
@@ -38,7 +38,7 @@ def take_snapshot(editor: Editor, batch_id: str, paths: Iterable[RepoPath], git:
             images[path] = _image(editor, path)
         except (CodePlaneError, OSError):
             unreadable.append(path)
-    # As long as it is not known what comes of them, the files count as unchanged.
+    # Until the outcome is known, the files count as unchanged.
     changes = tuple(Change(path, image, image) for path, image in images.items())
     editor.records.write(Record(batch_id, editor.worktree, changes, git=git), State.DONE)
     return Snapshot(batch_id, images, tuple(unreadable))
@@ -50,17 +50,17 @@ def finish_snapshot(
     known_before: Mapping[RepoPath, FileImage | None] = MappingProxyType({}),
     git: GitSpan | None = None,
 ) -> tuple[Change, ...]:
-    """Keep what differs from a snapshot, so that it can be undone; return it.
+    """Record what differs from a snapshot, so it can be undone; return it.
 
-    `known_before` are paths that were not in the snapshot although it is known what they were, or that there was
-    nothing; `git` is what was changed besides files.
+    `known_before` has the known earlier state of paths that were not in the snapshot; `git` is what changed besides
+    files.
     """
     changes = []
     for path, before in {**known_before, **snapshot.images}.items():
         try:
             after = _image(editor, path)
         except (CodePlaneError, OSError):
-            # A directory has taken its place; undo will say that it is in the way.
+            # A directory has taken its place; undo will report the conflict.
             after = None
         if before != after and not (before is not None and before.is_like(after)):
             changes.append(Change(path, before, after))
@@ -72,7 +72,7 @@ def finish_snapshot(
 
 
 def kept_snapshot(editor: Editor, batch_id: str) -> tuple[Snapshot, GitSpan | None] | None:
-    """Return the snapshot of a process that died, by which what it left can be told; None when there is none."""
+    """Return the snapshot of a dead process, which shows what it changed; None when there is none."""
     found = editor.records.find(batch_id)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""A file's bytes as text, in a way that gives back every byte that is not edited.
+"""A file's bytes as text, such that every unedited byte survives.
 
 Text is worked on with line feeds only; encoding, byte order mark and the ending of each line are remembered. Bytes that
 are not valid in their encoding become lone surrogates and come back as they were.
@@ -58,7 +58,7 @@ class SourceFile:
         return {"\n": "LF", "\r\n": "CRLF"}.get(next(iter(found), ""), "none")
 
     def line_at(self, offset: int) -> int:
-        """Return the number of the line that holds a place of the text, from 1."""
+        """Return the number of the line at an offset of the text, from 1."""
         return max(1, min(bisect_right(self.starts, offset), len(self.lines)))
 
     @cached_property
@@ -71,7 +71,7 @@ class SourceFile:
         return list(accumulate(map(len, map(add, self.lines, self.endings)), initial=0))
 
     def raw_offset(self, offset: int) -> int:
-        """Return where a place of `text` is in `raw`."""
+        """Return where an offset of `text` is in `raw`."""
         line = bisect_right(self.starts, offset) - 1
         return self._raw_starts[line] + offset - self.starts[line]
 
@@ -79,7 +79,7 @@ class SourceFile:
         """Return a text with its endings in this file's encoding.
 
         Raises:
-            CodePlaneError: INVALID_ARGUMENTS when it holds what the encoding does not have.
+            CodePlaneError: INVALID_ARGUMENTS when the encoding cannot represent it.
         """
         try:
             errors = "surrogateescape" if self.encoding == "utf-8" else "surrogatepass"
@@ -93,7 +93,7 @@ def read_text(data: bytes) -> SourceFile:
     """Return the text of a file.
 
     Raises:
-        CodePlaneError: FILE_BINARY when it is none.
+        CodePlaneError: FILE_BINARY when it is not text.
     """
     mark, encoding = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", "utf-8"))
     body = data[len(mark) :]
@@ -102,13 +102,13 @@ def read_text(data: bytes) -> SourceFile:
     try:
         text = body.decode(encoding, "surrogateescape" if encoding == "utf-8" else "surrogatepass")
     except UnicodeDecodeError as error:
-        raise CodePlaneError("FILE_BINARY", f"The file says it is {encoding}, but is not: {error}.") from error
+        raise CodePlaneError("FILE_BINARY", f"The file claims to be {encoding}, but is not: {error}.") from error
     lines, endings = split_lines(text)
     return SourceFile(encoding, mark, tuple(lines), tuple(endings))
 
 
 def split_lines(text: str) -> tuple[list[str], list[str]]:
-    """Return lines and their endings; a carriage return alone ends no line."""
+    """Return lines and their endings; a lone carriage return does not end a line."""
     lines, endings = [], []
     for line in text.split("\n"):
         is_crlf = line.endswith("\r")
@@ -118,7 +118,7 @@ def split_lines(text: str) -> tuple[list[str], list[str]]:
         lines.pop()
         endings.pop()
     elif endings:
-        # What stands after the last line feed has no ending; a carriage return there belongs to the line.
+        # The text after the last line feed has no ending; a carriage return there belongs to the line.
         if endings[-1] == "\r\n":
             lines[-1] += "\r"
         endings[-1] = ""
@@ -126,7 +126,7 @@ def split_lines(text: str) -> tuple[list[str], list[str]]:
 
 
 def endings_for(old_lines: list[str], old_endings: list[str], new_lines: list[str], usual: str) -> list[str]:
-    """Return the endings of lines that replace others: a line that stays keeps its own, others get the usual one."""
+    """Return the endings of lines that replace others: an unchanged line keeps its own, others get the usual one."""
     kinds = set(old_endings) - {""}
     if len(kinds) <= 1:
         return [next(iter(kinds), usual)] * len(new_lines)

@@ -1,4 +1,4 @@
-"""Plan the way back from what a batch did, or several batches."""
+"""Plan the rollback of one or several batches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from codeplane.edit.records import Change, Record
 
 @dataclass(frozen=True, slots=True)
 class UndoConflict:
-    """A file that cannot be taken back, why, and the lines that are in the way."""
+    """A file that cannot be restored, why, and the conflicting lines."""
 
     path: RepoPath
     reason: str
@@ -21,7 +21,7 @@ class UndoConflict:
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """What would be written, which files were merged with later changes, and what is in the way.
+    """What would be written, which files were merged with later changes, and the conflicts.
 
     Invariant: with conflicts nothing may be applied.
     """
@@ -32,7 +32,7 @@ class UndoPlan:
 
 
 def plan_undo(editor: Editor, records: Sequence[Record]) -> UndoPlan:
-    """Return what takes batches back, the newest first; what was changed since is kept where it is not in the way."""
+    """Return the changes that undo batches, the newest first; later changes are kept unless they conflict."""
     now: dict[RepoPath, FileImage | None] = {}
     then: dict[RepoPath, FileImage | None] = {}
     merged_paths: list[RepoPath] = []
@@ -43,7 +43,7 @@ def plan_undo(editor: Editor, records: Sequence[Record]) -> UndoPlan:
             if path not in now:
                 found = editor.look(path)
                 now[path] = then[path] = found.image if found is not None else None
-            answer = _taken_back(change, then[path])
+            answer = _undone(change, then[path])
             if isinstance(answer, UndoConflict):
                 conflicts.append(answer)
                 continue
@@ -55,11 +55,11 @@ def plan_undo(editor: Editor, records: Sequence[Record]) -> UndoPlan:
     return UndoPlan(changes, tuple(merged_paths), tuple(conflicts))
 
 
-def _taken_back(change: Change, now: FileImage | None) -> FileImage | UndoConflict | None:
-    """Return what a file becomes when one change of it is taken back."""
+def _undone(change: Change, now: FileImage | None) -> FileImage | UndoConflict | None:
+    """Return a file with one of its changes undone."""
     before, after = change.before, change.after
     if _same(now, after) or _same(now, before):
-        # It may be as before already: somebody was faster.
+        # It may already be as before: another process was faster.
         return before
     if now is None:
         return UndoConflict(change.path, "it was deleted since")

@@ -1,14 +1,12 @@
-"""Who wrote which lines of a file, as `git blame` tells it."""
+"""Who wrote which lines of a file, from `git blame`."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.git.commands import check_result
-from codeplane.git.commit_graph import NO_GRAPH
 from codeplane.git.history import OUTPUT_LIMIT, Person, clean_text, parse_time
 from codeplane.git.quoted_names import unquoted
 from codeplane.git.repository import run_git
@@ -18,7 +16,7 @@ _TOO_SHORT = re.compile(rb"file .* has only (\d+) lines?")
 
 @dataclass(frozen=True, slots=True)
 class BlamedLines:
-    """Lines that stand together and come from one commit; a boundary is as far as history reaches.
+    """Adjacent lines that come from one commit; a boundary is as far as history reaches.
 
     `oid` is None for lines that are not committed yet. `path` and `original_first` say where the commit had them.
     """
@@ -38,21 +36,19 @@ class BlamedLines:
         return self.first + len(self.lines) - 1
 
 
-def read_blame(
-    root: Path, revision: str | None, path: RepoPath, lines: tuple[int, int], graph: Mapping[str, str] = NO_GRAPH
-) -> tuple[BlamedLines, ...]:
+def read_blame(root: Path, revision: str | None, path: RepoPath, lines: tuple[int, int]) -> tuple[BlamedLines, ...]:
     """Return who wrote the lines from the first to the last of two numbers, or to the end of the file.
 
-    The revision is a full id, because `git blame` has no mark for the end of its options; without one it is the
-    working tree.
+    The revision is a full id, because `git blame` has no end-of-options marker; without one it is the working
+    tree.
 
     Raises:
-        CodePlaneError: what git complained about; OUT_OF_RANGE when the file ends before the first line.
+        CodePlaneError: git failed; OUT_OF_RANGE when the file ends before the first line.
     """
     first, last = lines
     at = (revision,) if revision is not None else ()
     arguments = ("blame", "--porcelain", "--no-textconv", "--encoding=UTF-8", f"-L{first},{last}", *at, "--", path.text)
-    result = run_git(root, *arguments, output_limit=OUTPUT_LIMIT, environment=graph)
+    result = run_git(root, *arguments, output_limit=OUTPUT_LIMIT)
     too_short = _TOO_SHORT.search(result.stderr) if result.returncode else None
     if too_short is not None:
         if first == 1:

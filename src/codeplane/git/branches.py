@@ -1,4 +1,4 @@
-"""Branches and tags: listed, made, moved and removed."""
+"""Branches and tags: list, create, move and delete them."""
 
 import os
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Branch:
 
 
 def default_branches(root: Path) -> frozenset[str]:
-    """Return the names that may be the default branch: what remotes say, what git would make, and the usual ones."""
+    """Return the names that may be the default branch: what remotes say, git's own default, and the usual ones."""
     listing = ask_git(root, "for-each-ref", "--format=%(symref)", "refs/remotes/*/HEAD")
     told = {name.split("/", 3)[3] for name in os.fsdecode(listing).split() if name.count("/") >= _DEEP}
     configured = os.fsdecode(run_git(root, "config", "--get", "init.defaultBranch").stdout).strip()
@@ -93,7 +93,7 @@ def find_branch(root: Path, name: str) -> Branch | None:
 
 
 def check_new_name(root: Path, name: str, what: Literal["branch", "tag"]) -> None:
-    """Refuse a name that git would not take.
+    """Refuse a name that git would not accept.
 
     Raises:
         CodePlaneError: GIT_REF_INVALID.
@@ -106,34 +106,34 @@ def check_new_name(root: Path, name: str, what: Literal["branch", "tag"]) -> Non
 
 
 def create_branch(root: Path, name: str, commit: str, conditions: Conditions, *, force: bool) -> None:
-    """Make a branch at a commit, or move one with force; no upstream is set."""
+    """Create a branch at a commit, or move one with force; no upstream is set."""
     must_change(root, "branch", "--no-track", *_forced(force=force), name, commit, conditions=conditions)
 
 
 def delete_branch(root: Path, name: str, conditions: Conditions, *, force: bool) -> None:
-    """Remove a branch; without force only one whose commits others have."""
+    """Delete a branch; without force only a merged one."""
     must_change(root, "branch", "-D" if force else "-d", name, conditions=conditions)
 
 
 def rename_branch(root: Path, old: str, new: str, conditions: Conditions, *, force: bool) -> None:
-    """Give a branch another name."""
+    """Rename a branch."""
     must_change(root, "branch", "-M" if force else "-m", old, new, conditions=conditions)
 
 
 def set_upstream(root: Path, name: str, upstream: str | None, conditions: Conditions) -> None:
-    """Let a branch follow another, or none."""
+    """Set or unset a branch's upstream."""
     option = f"--set-upstream-to={upstream}" if upstream is not None else "--unset-upstream"
     must_change(root, "branch", option, name, conditions=conditions)
 
 
 def create_tag(root: Path, name: str, target: str, message: str | None, conditions: Conditions, *, force: bool) -> None:
-    """Make a tag; with a message an annotated one, signed where the configuration says so."""
+    """Create a tag; with a message an annotated one, signed if so configured."""
     options = [*_forced(force=force), *(["-m", message] if message is not None else [])]
     must_change(root, "tag", *options, name, target, conditions=conditions)
 
 
 def delete_tag(root: Path, name: str, conditions: Conditions) -> None:
-    """Remove a tag."""
+    """Delete a tag."""
     must_change(root, "tag", "-d", name, conditions=conditions)
 
 

@@ -1,7 +1,7 @@
-"""Run git for an answer or for a change, and say in the registry's words what went wrong.
+"""Run git to read or to change something, and map failures to the error registry.
 
 Reading never runs hooks and never takes git's optional locks. A change runs as a person's git would (hooks, identity,
-signing, credential helpers), but nothing can ask: there is no terminal, no editor and no password prompt.
+signing, credential helpers), but cannot prompt: there is no terminal, no editor and no password prompt.
 """
 
 import os
@@ -10,21 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.processes import ProcessRequest, ProcessResult, run_process
+from codeplane.core.processes import ProcessRequest, ProcessResult
 from codeplane.git.git_errors import git_error
-from codeplane.git.repository import git_environment, run_git
+from codeplane.git.repository import git_command, git_environment, run_git, start_git
 
 OUTPUT_LIMIT = 256 * 1024 * 1024
-_SHOWN = 2_400
+_MAX_SHOWN = 2_400
 _CHANGE_CONFIGURATION = ("core.quotepath=false", "core.fsmonitor=false", "advice.detachedHead=false")
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Under which conditions a change runs.
+    """How a change runs.
 
     `environment` is laid over the fixed one; `configuration` are `name=value` settings for this run only.
-    `runs_hooks` is false where a caller asked to leave the repository's hooks out.
+    `runs_hooks` is false when the caller skips the repository's hooks.
     """
 
     stdin: bytes | None = None
@@ -42,7 +42,7 @@ def ask_git(root: Path, *arguments: str, stdin: bytes | None = None, output_limi
     """Return what a reading git command prints.
 
     Raises:
-        CodePlaneError: what git complained about, in the registry's words; TIMED_OUT.
+        CodePlaneError: git failed, as a code of the registry; TIMED_OUT.
     """
     result = run_git(root, *arguments, stdin=stdin, output_limit=output_limit)
     check_result(arguments, result)
@@ -52,7 +52,7 @@ def ask_git(root: Path, *arguments: str, stdin: bytes | None = None, output_limi
 
 
 def change_git(root: Path, *arguments: str, conditions: Conditions = PLAIN) -> ProcessResult:
-    """Run a git command that changes something; how it ended is for the caller to judge with `check_result`."""
+    """Run a git command that changes something; the caller checks the outcome with `check_result`."""
     settings = [*_CHANGE_CONFIGURATION, *conditions.configuration]
     if not conditions.runs_hooks:
         settings.append("core.hooksPath=/dev/null")
@@ -65,30 +65,23 @@ def change_git(root: Path, *arguments: str, conditions: Conditions = PLAIN) -> P
     if "GIT_SSH_COMMAND" in os.environ:
         environment["GIT_SSH_COMMAND"] = os.environ["GIT_SSH_COMMAND"]
     environment |= conditions.environment
-    options = [part for item in settings for part in ("-c", item)]
-    try:
-        return run_process(
-            ProcessRequest(
-                argv=("git", "--no-pager", *options, *arguments),
-                cwd=root,
-                environment=environment,
-                timeout_seconds=conditions.timeout_seconds,
-                stdin=conditions.stdin,
-                output_limit_bytes=OUTPUT_LIMIT,
-                cancelled=conditions.is_cancelled,
-            )
-        )
-    except CodePlaneError as error:
-        if error.code == "FILE_NOT_FOUND":
-            raise CodePlaneError("GIT_UNAVAILABLE", "The git program was not found on PATH.") from error
-        raise
+    request = ProcessRequest(
+        argv=git_command(settings, arguments),
+        cwd=root,
+        environment=environment,
+        timeout_seconds=conditions.timeout_seconds,
+        stdin=conditions.stdin,
+        output_limit_bytes=OUTPUT_LIMIT,
+        cancelled=conditions.is_cancelled,
+    )
+    return start_git(request)
 
 
 def must_change(root: Path, *arguments: str, conditions: Conditions = PLAIN) -> ProcessResult:
-    """Run a git command that changes something and has to succeed.
+    """Run a git command that changes something and must succeed.
 
     Raises:
-        CodePlaneError: what git complained about, in the registry's words; TIMED_OUT; CANCELLED.
+        CodePlaneError: git failed, as a code of the registry; TIMED_OUT; CANCELLED.
     """
     result = change_git(root, *arguments, conditions=conditions)
     check_result(arguments, result, root)
@@ -96,7 +89,7 @@ def must_change(root: Path, *arguments: str, conditions: Conditions = PLAIN) -> 
 
 
 def check_result(arguments: tuple[str, ...], result: ProcessResult, root: Path | None = None) -> None:
-    """Raise what a failed command complained about; some say nothing at all when the index of `root` is locked.
+    """Raise the error of a failed command; some print nothing when the index of `root` is locked.
 
     Raises:
         CodePlaneError: see above.
@@ -106,9 +99,9 @@ def check_result(arguments: tuple[str, ...], result: ProcessResult, root: Path |
     if result.timed_out:
         raise CodePlaneError("TIMED_OUT", f"git {arguments[0]} did not end in time and was stopped.")
     if result.returncode != 0:
-        error = git_error(arguments, f"{result.stderr_text}\n{result.stdout_text[-_SHOWN:]}")
+        error = git_error(arguments, f"{result.stderr_text}\n{result.stdout_text[-_MAX_SHOWN:]}")
         if error.code == "GIT_FAILED" and root is not None and _is_index_locked(root):
-            raise CodePlaneError("GIT_LOCKED", f"git {arguments[0]}: another git holds the lock of the index.")
+            raise CodePlaneError("GIT_LOCKED", f"git {arguments[0]}: another git process holds the index lock.")
         raise error
 
 
@@ -118,7 +111,7 @@ def _is_index_locked(root: Path) -> bool:
 
 
 def check_name(text: str, what: str = "ref") -> str:
-    """Return a name that git cannot take for an option or several words.
+    """Return a name that git cannot mistake for an option or several words.
 
     Raises:
         CodePlaneError: GIT_REF_INVALID.

@@ -1,5 +1,6 @@
-"""Make commits as a person would: hooks, identity and signing are git's own."""
+"""Create commits as a person would: hooks, identity and signing are git's own."""
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,7 +9,8 @@ from codeplane.core.paths import RepoPath
 from codeplane.git.commands import Conditions, ask_git
 from codeplane.git.hooks import HookedResult, change_with_hooks, check_hooked
 from codeplane.git.pathspecs import pathspecs
-from codeplane.git.repository import run_git
+from codeplane.git.repo_version import head_commit
+from codeplane.git.repository import Repository, run_git
 from codeplane.git.staging import staged_paths
 
 # A hook may run a whole test suite.
@@ -30,7 +32,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class WantedCommit:
-    """What is to be committed and how; without a message an amended commit keeps its own.
+    """What to commit and how; without a message an amended commit keeps its own.
 
     `paths` take the working tree's content of these paths only; without them everything that is staged goes in.
     """
@@ -51,14 +53,15 @@ class CommitId:
     short_oid: str
 
 
-def commit(root: Path, wanted: WantedCommit, conditions: Conditions) -> CommitId:
-    """Make a commit and return its name.
+def commit(repository: Repository, wanted: WantedCommit, conditions: Conditions) -> CommitId:
+    """Create a commit and return its name.
 
     Raises:
         CodePlaneError: GIT_HOOK_FAILED, GIT_NOTHING_TO_COMMIT, GIT_IDENTITY_MISSING, GIT_CONFLICTS, GIT_LOCKED,
             GIT_PATH_UNKNOWN, GIT_NO_COMMITS (nothing to amend), GIT_SIGNING_FAILED and the like.
     """
-    options = ["commit", "--quiet"]
+    root = repository.root
+    options = ["commit"]
     options.extend(["--file=-"] if wanted.message is not None else ["--no-edit"])
     options.extend(
         name
@@ -75,7 +78,7 @@ def commit(root: Path, wanted: WantedCommit, conditions: Conditions) -> CommitId
         if not _knows_committer(root):
             environment |= {"GIT_COMMITTER_NAME": wanted.author.name, "GIT_COMMITTER_EMAIL": wanted.author.email}
     if wanted.paths:
-        # Git wants to be told even when everything is meant.
+        # Git needs a path even for everything.
         specs = pathspecs(wanted.paths)
         options.extend(("--only", *specs, *([":/"] if len(specs) == 1 else [])))
     settled = replace(
@@ -86,15 +89,15 @@ def commit(root: Path, wanted: WantedCommit, conditions: Conditions) -> CommitId
     )
     result = change_with_hooks(root, *options, conditions=settled)
     _check(root, wanted, tuple(options), result)
-    return head_commit(root)
+    # Git names the new commit in its output; a hook's output there is not HEAD.
+    oid = head_commit(repository)
+    said = re.search(r"^\[[^\]]* ([0-9a-f]{4,64})\] ", result.process.stdout_text, re.MULTILINE)
+    if oid is not None and said is not None and oid.startswith(said[1]):
+        return CommitId(oid, said[1])
+    return _named_head(root)
 
 
-def head_commit(root: Path) -> CommitId:
-    """Return the commit of HEAD.
-
-    Raises:
-        CodePlaneError: GIT_NO_COMMITS.
-    """
+def _named_head(root: Path) -> CommitId:
     oid, short_oid = ask_git(root, "rev-parse", "HEAD", "--short", "HEAD").decode().split()
     return CommitId(oid, short_oid)
 
@@ -109,7 +112,7 @@ def _check(root: Path, wanted: WantedCommit, arguments: tuple[str, ...], result:
 
 
 def _is_empty(root: Path, wanted: WantedCommit) -> bool:
-    """Tell whether git had nothing to commit: it says so with status 1, which also stands for other refusals."""
+    """Tell whether git had nothing to commit: it exits with status 1, as for other refusals."""
     if wanted.paths:
         return not run_git(root, "diff", "--name-only", "-z", "HEAD", *pathspecs(wanted.paths)).stdout
     return not staged_paths(root)
@@ -118,7 +121,7 @@ def _is_empty(root: Path, wanted: WantedCommit) -> bool:
 def _why_nothing(wanted: WantedCommit) -> str:
     if wanted.paths:
         named = ", ".join(path.text for path in wanted.paths[:3])
-        return f"{named}: there is no difference to HEAD."
+        return f"{named}: nothing differs from HEAD."
     return "Nothing is staged."
 
 

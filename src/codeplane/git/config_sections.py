@@ -1,8 +1,8 @@
-"""Take back what a command did to some sections of a configuration file, and leave what others did to the rest."""
+"""Undo a command's changes to sections of a configuration file, and keep later changes to the rest."""
 
 
 def with_change_undone(now: bytes | None, before: bytes | None, after: bytes | None) -> bytes | None:
-    """Return the file without a change from `before` to `after`; None when it cannot be told from later ones."""
+    """Return the file without a change from `before` to `after`; None when it cannot be separated from later ones."""
     if now is None or before is None or after is None:
         return None
     if now == after:
@@ -16,7 +16,7 @@ def with_change_undone(now: bytes | None, before: bytes | None, after: bytes | N
     if any(parts_now.get(header) != parts_after.get(header) for header in changed):
         return None
     kept = {header: parts_before.get(header, b"") if header in changed else text for header, text in parts_now.items()}
-    # What was removed comes back at the end: the order of sections has no meaning here, none being there twice.
+    # Removed sections come back at the end: their order has no meaning, since each is there once.
     back = [parts_before[header] for header in changed if header in parts_before and header not in parts_now]
     return b"".join([*kept.values(), *back])
 

@@ -1,4 +1,4 @@
-"""Paths that git could not merge by itself: their versions in the index, and where the working file has marks."""
+"""Paths that git could not merge: their versions in the index, and the markers in the working file."""
 
 import os
 import stat
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from codeplane.core.errors import CodePlaneError
 from codeplane.git.commands import ask_git
 
 GITLINK: Final = "160000"
 LINK: Final = "120000"
 _MARKER_SIZE: Final = 7
-_LARGEST_WORKING_FILE: Final = 8_000_000
+_MAX_WORKING_FILE_BYTES: Final = 8_000_000
 _KINDS: Final = {
     (True, False, False): "both deleted",
     (False, True, False): "added by us",
@@ -43,13 +44,13 @@ class UnmergedPath:
 
     @property
     def kind(self) -> str:
-        """Return git's words for what both sides did."""
+        """Return git's description of what both sides did."""
         return _KINDS[self.ancestor is not None, self.ours is not None, self.theirs is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedBlock:
-    """The lines, from 1, at which a conflict's marks stand in the working file."""
+    """The lines, from 1, of a conflict's markers in the working file."""
 
     start_line: int
     base_line: int | None
@@ -68,8 +69,19 @@ def unmerged_paths(root: Path) -> tuple[UnmergedPath, ...]:
     return tuple(UnmergedPath(path, one.get(1), one.get(2), one.get(3)) for path, one in found.items())
 
 
+def check_resolved(root: Path) -> None:
+    """Refuse to continue while paths are in conflict.
+
+    Raises:
+        CodePlaneError: GIT_CONFLICTS.
+    """
+    paths = [one.path for one in unmerged_paths(root)]
+    if paths:
+        raise CodePlaneError("GIT_CONFLICTS", f"Still in conflict: {', '.join(paths[:5])}.", details={"paths": paths})
+
+
 def marker_sizes(root: Path, paths: Sequence[str]) -> Mapping[str, int]:
-    """Return how many characters long the marks in each file are; an attribute can change that."""
+    """Return the marker length in each file; an attribute can change it."""
     asked = b"".join(os.fsencode(path) + b"\0" for path in paths)
     answer = ask_git(root, "check-attr", "-z", "--stdin", "conflict-marker-size", stdin=asked)
     fields = os.fsdecode(answer).split("\0")
@@ -78,7 +90,7 @@ def marker_sizes(root: Path, paths: Sequence[str]) -> Mapping[str, int]:
 
 
 def marked_blocks(data: bytes, size: int = _MARKER_SIZE) -> tuple[MarkedBlock, ...]:
-    """Return the conflicts whose marks are complete; text that only looks like one mark is none."""
+    """Return the conflicts with complete markers; text that only looks like one marker does not count."""
     found = []
     start = base = middle = None
     for number, line in enumerate(data.split(b"\n"), start=1):
@@ -95,7 +107,7 @@ def marked_blocks(data: bytes, size: int = _MARKER_SIZE) -> tuple[MarkedBlock, .
 
 
 def working_bytes(root: Path, path: str) -> bytes | None:
-    """Return a working file's bytes; None for what is no regular file inside the tree, or too large to look at."""
+    """Return a working file's bytes; None for anything but a regular file inside the tree, and for large ones."""
     place = root / path
     try:
         if not place.parent.resolve().is_relative_to(root.resolve()):
@@ -105,7 +117,7 @@ def working_bytes(root: Path, path: str) -> bytes | None:
         return None
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_WORKING_FILE:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_WORKING_FILE_BYTES:
             return None
         return file.read()
 

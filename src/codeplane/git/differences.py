@@ -1,6 +1,6 @@
 """Differences between commits, the index and the working tree: which files, how they changed, and git's patch of each.
 
-One process prints the list of files and the patches; patches are cut into lines only as far as they are wanted.
+One process prints the list of files and the patches; patches are split into lines only as needed.
 """
 
 import hashlib
@@ -18,13 +18,13 @@ from codeplane.git.status import CHANGES
 
 SUBMODULE_MODE: Final = "160000"
 ABSENT_MODE: Final = "000000"
-# A person's configuration may change how differences look; these say how they look here.
+# A person's configuration may change the diff format; these options fix it.
 _LISTED: Final = ("-z", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-relative", "-O/dev/null")
 _OPTIONS: Final = (
     *_LISTED, "--raw", "--patch", "--no-abbrev", "--no-color", "--submodule=short", "--src-prefix=a/",
     "--dst-prefix=b/", "--inter-hunk-context=0", "--diff-algorithm=myers",
 )  # fmt: skip
-# So many names fit into a command line, whatever their length.
+# The number of names that fit into a command line, whatever their length.
 _MAX_NAMED: Final = 100
 _PIECE: Final = re.compile(rb"^(?:diff --git |\* Unmerged path )", re.MULTILINE)
 _HUNK_START: Final = re.compile(rb"^@@ -", re.MULTILINE)
@@ -96,7 +96,7 @@ class FileDifference:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All files that differ, in git's order, with `digest` telling whether a later one is the same."""
+    """All files that differ, in git's order, with `digest` to compare with a later one."""
 
     files: tuple[FileDifference, ...]
     insertions: int
@@ -106,7 +106,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class HunkHeader:
-    """Where a hunk stands on both sides, and the line that git shows beside it."""
+    """The place of a hunk on both sides, and the line that git shows beside it."""
 
     old_start: int
     old_lines: int
@@ -120,7 +120,7 @@ def read_difference(root: Path, comparison: Comparison) -> Difference:
     """Return what differs; an unmerged file is compared with our side.
 
     Raises:
-        CodePlaneError: what git complained about.
+        CodePlaneError: git failed.
     """
     context = f"--unified={comparison.context_lines}"
     output = ask_git(root, "diff", *_OPTIONS, context, *_sides(comparison), *pathspecs(comparison.paths))
@@ -140,7 +140,7 @@ def read_difference(root: Path, comparison: Comparison) -> Difference:
         at += change.n_pieces
         before = files[-1].change if files else None
         if before is not None and before.status == "unmerged" and before.path == change.path:
-            # Git names a file in conflict first and then compares it.
+            # Git lists a conflicted file first and then compares it.
             files[-1] = FileDifference(replace(change, status="unmerged"), patch)
         else:
             files.append(FileDifference(change, patch))
@@ -155,10 +155,10 @@ def read_difference(root: Path, comparison: Comparison) -> Difference:
 
 
 def _counted(change: RawChange, pieces: list[bytes]) -> RawChange:
-    """Return a change with the counts of its patch, which is cheaper than to let git compare everything twice."""
+    """Return a change with the counts of its patch, which is cheaper than letting git compare everything twice."""
     insertions = deletions = 0
     if change.old_oid is not None and f"\n+Subproject commit {change.old_oid}-dirty".encode() in pieces[0]:
-        # Git shows what is dirty in a submodule as a line, and does not count it as one.
+        # Git prints a line for a dirty submodule, but does not count it.
         return replace(change, insertions=0, deletions=0)
     for piece in pieces:
         hunk_at = next_hunk(piece, 0)
@@ -171,7 +171,7 @@ def _counted(change: RawChange, pieces: list[bytes]) -> RawChange:
 
 
 def _mark_binary(root: Path, comparison: Comparison, files: list[FileDifference]) -> None:
-    """Take the counts from binary files whose content is the same: no patch tells those from text."""
+    """Take the counts from binary files whose content is the same: no patch distinguishes those from text."""
     places = {file.change.path: i for i, file in enumerate(files) if file.has_same_content}
     if not places:
         return
@@ -191,10 +191,10 @@ def next_hunk(patch: bytes, at: int) -> int | None:
 
 
 def read_hunk_header(patch: bytes, at: int) -> HunkHeader:
-    """Return the header that stands at a place of a patch.
+    """Return the header at a place of a patch.
 
     Raises:
-        CodePlaneError: CURSOR_INVALID when there is none, as no patch of git's has.
+        CodePlaneError: CURSOR_INVALID when there is none.
     """
     found = _HUNK.match(patch, at)
     if found is None:
@@ -215,7 +215,7 @@ class RawReader:
         self.at = at
 
     def changes(self) -> tuple[RawChange, ...]:
-        """Return the changes at this place; none when something else stands here."""
+        """Return the changes at this place; none when there is something else."""
         changes: list[RawChange] = []
         if self.data.startswith(b"\n:", self.at):
             self.at += 1
@@ -224,7 +224,7 @@ class RawReader:
         return tuple(changes)
 
     def counted(self, changes: tuple[RawChange, ...]) -> tuple[RawChange, ...]:
-        """Return the changes with the counts that stand at this place."""
+        """Return the changes with the counts at this place."""
         counts = [self._counts() for _ in changes]
         return tuple(
             replace(change, insertions=added, deletions=taken)
@@ -241,8 +241,8 @@ class RawReader:
         return frozenset(found)
 
     def fields(self, count: int) -> list[bytes]:
-        """Return the texts up to the next NULs, as many as wanted, and go behind them."""
-        # A block is large enough for nearly every commit; splitting the rest again and again would take the square.
+        """Return the texts up to the next NULs, as many as wanted, and move past them."""
+        # A block is large enough for nearly every commit; splitting the rest repeatedly would be quadratic.
         block = self.data[self.at : self.at + _BLOCK]
         texts = block.split(b"\0", count)
         if len(texts) <= count:
@@ -251,7 +251,7 @@ class RawReader:
         return texts
 
     def field(self) -> bytes:
-        """Return the text up to the next NUL and go behind it."""
+        """Return the text up to the next NUL and move past it."""
         end = self.data.index(b"\0", self.at)
         text = self.data[self.at : end]
         self.at = end + 1
@@ -289,7 +289,7 @@ class RawReader:
 
 
 def _former_paths(root: Path, comparison: Comparison) -> dict[str, str]:
-    """Return the names that files had before a rename; with paths git only sees that a file was added."""
+    """Return the names that files had before a rename; limited to paths, git only sees an added file."""
     if not comparison.paths:
         return {}
     options = ("-z", "--name-status", "--find-renames", "--diff-filter=R", "--no-ext-diff")

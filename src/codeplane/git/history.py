@@ -1,9 +1,8 @@
 """Commits in the order of `git log`, and the history of a file or of some of its lines."""
 
-import heapq
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,10 +11,8 @@ from typing import Final
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import MAX_PATH_BYTES, RepoPath
 from codeplane.git.commands import check_name, check_result, decode
-from codeplane.git.commit_graph import NO_GRAPH
 from codeplane.git.differences import RawChange, RawReader
 from codeplane.git.git_errors import git_error
-from codeplane.git.object_store import COMMIT, ObjectStore, UnreadableError
 from codeplane.git.pathspecs import pathspecs
 from codeplane.git.quoted_names import unquoted
 from codeplane.git.repo_version import head_commit
@@ -23,20 +20,16 @@ from codeplane.git.repository import Repository, run_git
 from codeplane.git.revisions import resolve, resolve_range
 
 OUTPUT_LIMIT: Final = 64 * 1024 * 1024
-# Long enough to be unique in the largest repositories there are.
+# Long enough to be unique in very large repositories.
 SHORT_LENGTH: Final = 12
 _FIELDS: Final = ("%H", "%P", "%an", "%ae", "%ad", "%cn", "%ce", "%cd", "%B")
 _FORMAT: Final = "--format=tformat:" + "%x00".join(_FIELDS)
 _LOG: Final = ("log", "-z", _FORMAT, "--date=raw", "--encoding=UTF-8", "--no-color", "--no-show-signature")
-# How `--raw` begins a file that was not there before.
-_CREATED: Final = b":000000 "
-# Further back, git's own walk is faster than one object after another.
-_MAX_READ_HERE: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who wrote or committed, and when, in ISO 8601 with the offset that was recorded."""
+    """The author or committer and the time, in ISO 8601 with the offset that was recorded."""
 
     name: str
     email: str
@@ -76,18 +69,12 @@ class LogQuery:
     grep: str | None = None
     paths: tuple[RepoPath, ...] = ()
 
-    @property
-    def is_plain(self) -> bool:
-        """Tell whether it asks for everything that one commit leads to."""
-        filters = (self.since, self.until, self.author, self.grep)
-        return len(self.revisions) == 1 and not self.paths and all(value is None for value in filters)
-
 
 @dataclass(frozen=True, slots=True)
 class FileQuery:
-    """Whose history, from which commit on, and which part of it.
+    """A file, the commit to start from, and which part of its history.
 
-    `follow` goes on under the name a file had before a rename; counting lines costs a comparison for each commit.
+    `follow` continues with a file's name before a rename; counting lines costs a diff per commit.
     """
 
     revision: str
@@ -100,7 +87,7 @@ class FileQuery:
 
 @dataclass(frozen=True, slots=True)
 class LineQuery:
-    """Whose lines, first and last, as they stand in which commit, and which part of their history."""
+    """A file's first and last line as of a commit, and which part of their history."""
 
     revision: str
     path: RepoPath
@@ -111,7 +98,7 @@ class LineQuery:
 
 @dataclass(frozen=True, slots=True)
 class PathChange:
-    """A commit that changed a file: its name after the commit, what happened to it, and how much if that was asked."""
+    """A commit that changed a file: its name after the commit, the kind of change, and its size if requested."""
 
     commit: Commit
     path: str
@@ -123,7 +110,7 @@ class PathChange:
 
 @dataclass(frozen=True, slots=True)
 class LineChange:
-    """A commit that changed some lines: where they stand after it, and how many lines it added and took."""
+    """A commit that changed some lines: their place after it, and how many lines it added and removed."""
 
     commit: Commit
     path: str
@@ -134,7 +121,7 @@ class LineChange:
 
 
 def resolve_revisions(repository: Repository, ref: str) -> tuple[str, ...]:
-    """Return the revisions that a name or range stands for, all of them resolved.
+    """Return the resolved revisions of a name or range.
 
     Raises:
         CodePlaneError: as `resolve`.
@@ -160,24 +147,12 @@ def merge_base(root: Path, one: str, other: str) -> str | None:
     return result.stdout_text.split("\n", 1)[0].strip() or None
 
 
-def read_log(
-    repository: Repository,
-    query: LogQuery,
-    known: dict[str, tuple[int, Commit]] | None = None,
-    graph: Mapping[str, str] = NO_GRAPH,
-) -> tuple[Commit, ...]:
-    """Return commits in git's order; `known` are commits that were read before, and takes those that are read now.
-
-    `graph` is what tells git of a commit-graph, here and below; the answer is the same without.
+def read_log(repository: Repository, query: LogQuery) -> tuple[Commit, ...]:
+    """Return commits in git's order.
 
     Raises:
-        CodePlaneError: what git complained about.
+        CodePlaneError: git failed.
     """
-    if query.is_plain and query.skip + query.limit <= _MAX_READ_HERE and _is_ordinary(repository):
-        try:
-            return _walk(repository, query, known if known is not None else {})
-        except UnreadableError:
-            pass
     arguments = [*_LOG, f"--max-count={query.limit}", f"--skip={query.skip}"]
     if query.author is not None or query.grep is not None:
         arguments += ["--fixed-strings", "--regexp-ignore-case"]
@@ -186,7 +161,7 @@ def read_log(
         if value is not None:
             arguments.append(f"--{option}={value}")
     arguments += ["--end-of-options", *query.revisions, *pathspecs(query.paths)]
-    output = _ask(repository.root, *arguments, graph=graph)
+    output = _run_log(repository.root, *arguments)
     fields = output.split(b"\0")
     return tuple(_commit(fields[i : i + len(_FIELDS)]) for i in range(0, len(fields) - len(_FIELDS) + 1, len(_FIELDS)))
 
@@ -195,59 +170,46 @@ def read_commit(repository: Repository, oid: str) -> Commit:
     """Return one commit by its full id.
 
     Raises:
-        CodePlaneError: what git complained about.
+        CodePlaneError: git failed.
     """
     return read_log(repository, LogQuery((oid,), 1))[0]
 
 
-def read_file_history(
-    repository: Repository, query: FileQuery, graph: Mapping[str, str] = NO_GRAPH
-) -> tuple[PathChange, ...]:
+def read_file_history(repository: Repository, query: FileQuery) -> tuple[PathChange, ...]:
     """Return the commits that changed a file, newest first.
 
     Raises:
-        CodePlaneError: what git complained about.
+        CodePlaneError: git failed.
     """
     first, limit = query.skip, query.limit
     if not query.follow:
-        output = _ask_for_changes(repository, query, (f"--max-count={limit}", f"--skip={first}"), graph)
+        output = _log_changes(repository, query, (f"--max-count={limit}", f"--skip={first}"))
         return tuple(_path_changes(output, query))
     # Following renames, git skips also commits that it does not show; those before the page are dropped here.
-    most = f"--max-count={first + limit}"
-    output = b""
-    if graph:
-        # As long as nothing came to be there is nothing to follow, and these are the same commits. Git finds them in
-        # the graph, which it does not use to follow.
-        output = _ask_for_changes(repository, query, (most, "--full-history", "--no-merges"), graph)
-    if not output or _CREATED in output:
-        output = _ask_for_changes(repository, query, (most, "--follow"), graph)
+    output = _log_changes(repository, query, (f"--max-count={first + limit}", "--follow"))
     return tuple(_path_changes(output, query))[first:]
 
 
-def _ask_for_changes(
-    repository: Repository, query: FileQuery, options: tuple[str, ...], graph: Mapping[str, str]
-) -> bytes:
+def _log_changes(repository: Repository, query: FileQuery, options: tuple[str, ...]) -> bytes:
     counts = ("--numstat",) if query.with_counts else ()
-    return _ask(
+    return _run_log(
         repository.root, *_LOG, *options, "-M", "--raw", *counts, "--no-abbrev", "--no-ext-diff", "--no-textconv",
-        "--end-of-options", query.revision, *pathspecs((query.path,)), graph=graph,
+        "--end-of-options", query.revision, *pathspecs((query.path,)),
     )  # fmt: skip
 
 
-def read_line_history(
-    repository: Repository, query: LineQuery, graph: Mapping[str, str] = NO_GRAPH
-) -> tuple[LineChange, ...]:
+def read_line_history(repository: Repository, query: LineQuery) -> tuple[LineChange, ...]:
     """Return the commits that changed some lines of a file, newest first, renames followed.
 
     Raises:
-        CodePlaneError: what git complained about; OUT_OF_RANGE for lines behind the end of the file.
+        CodePlaneError: git failed; OUT_OF_RANGE for lines after the end of the file.
     """
     path, (first, last) = query.path, query.lines
     result = run_git(
         repository.root, "log", f"--format=tformat:%x00{'%x00'.join(_FIELDS)}%x00", "--date=raw", "--encoding=UTF-8",
         "--no-color", "--no-show-signature", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/",
         f"--max-count={query.limit}", f"--skip={query.skip}", f"-L{first},{last}:{path.text}", "--end-of-options",
-        query.revision, "--", output_limit=OUTPUT_LIMIT, environment=graph,
+        query.revision, "--", output_limit=OUTPUT_LIMIT,
     )  # fmt: skip
     if result.returncode != 0 and re.search(rb"file .* has only \d+ lines?", result.stderr):
         raise CodePlaneError("OUT_OF_RANGE", f"{path} ends before line {first} there.")
@@ -256,7 +218,7 @@ def read_line_history(
 
 
 def parse_time(raw: str) -> str:
-    """Return git's `seconds offset` in ISO 8601; a time that no calendar has stays as it is."""
+    """Return git's `seconds offset` in ISO 8601; a time outside the calendar is returned unchanged."""
     seconds, _, offset = raw.partition(" ")
     try:
         away = int(offset[1:-2]) * 3600 + int(offset[-2:]) * 60
@@ -275,12 +237,12 @@ def _date(day: int) -> str:
 
 
 def clean_text(data: bytes) -> str:
-    """Return text that can be answered: bytes that are not UTF-8 show as escapes."""
+    """Return bytes as text; what is not UTF-8 shows as escapes."""
     return data.decode("utf-8", "backslashreplace")
 
 
-def _ask(root: Path, *arguments: str, graph: Mapping[str, str]) -> bytes:
-    result = run_git(root, *arguments, output_limit=OUTPUT_LIMIT, environment=graph)
+def _run_log(root: Path, *arguments: str) -> bytes:
+    result = run_git(root, *arguments, output_limit=OUTPUT_LIMIT)
     check_result(arguments, result)
     if result.stdout_dropped:
         raise CodePlaneError("FILE_TOO_LARGE", "The history is too long for one answer; ask for fewer commits.")
@@ -310,89 +272,6 @@ def split_message(message: str) -> tuple[str, str]:
     return subject, "\n".join(lines[n_subject:]).strip("\n").rstrip()
 
 
-def _is_ordinary(repository: Repository) -> bool:
-    """Tell whether history is what the commits themselves say: no replacements, no grafts, not shallow."""
-    common = repository.common_dir
-    if any((common / name).exists() for name in ("shallow", "info/grafts", "refs/replace")):
-        return False
-    try:
-        return b" refs/replace/" not in (common / "packed-refs").read_bytes()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-
-
-def _walk(repository: Repository, query: LogQuery, known: dict[str, tuple[int, Commit]]) -> tuple[Commit, ...]:
-    """Return commits by date, newest first, those of the same date in the order in which they were met, as git does."""
-    if len(known) > _MAX_KNOWN:
-        known.clear()
-    tip = query.revisions[0]
-    found: list[Commit] = []
-    with ObjectStore(repository.common_dir) as store:
-        waiting = [(0, 0, _dated_commit(store, tip, known)[1])]
-        seen = {tip}
-        for number in range(query.skip + query.limit):
-            if not waiting:
-                break
-            commit = heapq.heappop(waiting)[2]
-            for parent in commit.parents:
-                if parent not in seen:
-                    seen.add(parent)
-                    date, its = _dated_commit(store, parent, known)
-                    heapq.heappush(waiting, (-date, len(seen), its))
-            if number >= query.skip:
-                found.append(commit)
-    return tuple(found)
-
-
-def _dated_commit(store: ObjectStore, oid: str, known: dict[str, tuple[int, Commit]]) -> tuple[int, Commit]:
-    """Return a commit and its date as a number; a commit never changes, so that it is read once."""
-    found = known.get(oid)
-    if found is None:
-        stored = _stored_commit(store, oid)
-        parents = tuple(stored[1].replace("parent ", "").split())
-        found = known[oid] = (int(stored[7].partition(" ")[0]), _parsed_commit(oid, parents, stored))
-    return found
-
-
-_MAX_KNOWN: Final = 20_000
-_PERSON: Final = r"([^<>\n]*?) ?<([^<>\n]*)> (\d+ [+-]\d{4})\n"
-# Parents; name, e-mail and time of the author; the same of the committer; other headers; the message.
-_STORED: Final = re.compile(
-    r"tree [0-9a-f]{40}\n((?:parent [0-9a-f]{40}\n)*)author "
-    + _PERSON
-    + "committer "
-    + _PERSON
-    + r"((?:[^\n]+\n)*)\n?(.*)",
-    re.DOTALL,
-)
-
-
-def _stored_commit(store: ObjectStore, oid: str) -> re.Match[str]:
-    kind, raw = store.read(oid)
-    stored = _STORED.fullmatch(clean_text(raw))
-    if kind != COMMIT or stored is None:
-        raise UnreadableError(oid)
-    return stored
-
-
-def _parsed_commit(oid: str, parents: tuple[str, ...], stored: re.Match[str]) -> Commit:
-    _, author, author_email, author_time, committer, committer_email, committer_time, others, message = stored.groups()
-    if (others and "encoding " in others) or "\0" in message:
-        # Git converts such a message; it knows more encodings by more names.
-        raise UnreadableError(oid)
-    subject, body = split_message(message)
-    return Commit(
-        oid,
-        parents,
-        Person(author.strip(), author_email.strip(), parse_time(author_time)),
-        Person(committer.strip(), committer_email.strip(), parse_time(committer_time)),
-        subject,
-        body,
-    )
-
-
 def _path_changes(output: bytes, query: FileQuery) -> Iterator[PathChange]:
     """Yield what `log -z --raw` printed: the fields of a commit, then its changes up to the next commit."""
     reader = RawReader(output)
@@ -401,15 +280,15 @@ def _path_changes(output: bytes, query: FileQuery) -> Iterator[PathChange]:
         changes = reader.changes()
         if query.with_counts:
             changes = reader.counted(changes)
-        # A merge that is listed has no change of its own.
+        # A listed merge has no own change.
         change = changes[0] if changes else RawChange(path=query.path.text, status="merged")
         yield PathChange(commit, change.path, change.status, change.old_path, change.insertions, change.deletions)
 
 
 _HUNK: Final = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _NAME: Final = re.compile(rb"^(?:\+\+\+|---) (?!/dev/null)(.*?)\t?$", re.MULTILINE)
-# `log -L` prints both names as they are, whatever is in them, where other patches quote; only that each stands there
-# twice tells where it ends. At most four names of the longest length, and the words around them.
+# `log -L` prints both names unquoted, unlike other patches. Each name occurs twice, which shows where it ends.
+# At most four names of the longest length, and the words around them.
 _PLAIN_NAMES: Final = re.compile(
     rb"\n*diff --git a/(.*?) b/(.*?)\n--- (?:a/\1|/dev/null)\n\+\+\+ (?:b/\2|(/dev/null))\n(?=@@ -)", re.DOTALL
 )

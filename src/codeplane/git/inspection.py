@@ -1,4 +1,4 @@
-"""Single objects: what a name stands for, a tag, a tree, a file of a commit, all tags, and what a merge would do."""
+"""Single objects: the meaning of a name, a tag, a tree, a file of a commit, all tags, and what a merge would do."""
 
 import tempfile
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _TAG_FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class NamedObject:
-    """What a name stands for."""
+    """The object that a name means."""
 
     oid: str
     kind: str
@@ -53,7 +53,7 @@ class TreeEntry:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag among all tags; `target_oid` is what it leads to in the end. `created_at` orders them."""
+    """A tag among all tags; `target_oid` is the object it finally points to. `created_at` orders them."""
 
     name: str
     target_oid: str
@@ -70,7 +70,7 @@ class Tag:
 class MergeAnalysis:
     """What merging a commit into HEAD would do.
 
-    `conflicts` is None where nothing was tried: nothing to merge, or git is too old to tell.
+    `conflicts` is None when no merge was tried: nothing to merge, or git is too old.
     """
 
     kind: str
@@ -83,7 +83,7 @@ class MergeAnalysis:
 
 
 def find_object(root: Path, name: str) -> NamedObject:
-    """Return what a name stands for: a commit, tree, blob or tag object.
+    """Return the object that a name means: a commit, tree, blob or tag object.
 
     Raises:
         CodePlaneError: GIT_REF_INVALID, GIT_REF_UNKNOWN with near names, GIT_REF_AMBIGUOUS, GIT_NO_COMMITS.
@@ -91,15 +91,15 @@ def find_object(root: Path, name: str) -> NamedObject:
     check_name(name)
     result = run_git(root, "rev-parse", "--verify", "--end-of-options", name)
     if result.returncode != 0:
-        # It says what is wrong, unless the name is of something that is no commit but that git cannot find either.
+        # It explains the problem, unless the name is of something other than a commit that git cannot find either.
         resolve(root, name)
-        raise CodePlaneError("GIT_REF_UNKNOWN", f"`{name}` names nothing in this repository.", details={"ref": name})
+        raise CodePlaneError("GIT_REF_UNKNOWN", f"`{name}` does not exist in this repository.", details={"ref": name})
     check_unambiguous(name, result.stderr)
     return _described(root, result.stdout_text.strip(), name)
 
 
 def find_in_tree(root: Path, treeish: str, path: RepoPath) -> NamedObject:
-    """Return what stands at a path of a commit or tree given by its id.
+    """Return the entry at a path of a commit or tree given by its id.
 
     Raises:
         CodePlaneError: GIT_PATH_UNKNOWN.
@@ -135,7 +135,7 @@ def read_tag_object(root: Path, oid: str) -> TagObject:
     """Return an annotated tag by its id.
 
     Raises:
-        CodePlaneError: what git complained about.
+        CodePlaneError: git failed.
     """
     header, _, message = ask_git(root, "cat-file", "tag", oid).partition(b"\n\n")
     facts = dict(line.split(b" ", 1) for line in header.split(b"\n") if b" " in line)
@@ -154,7 +154,7 @@ def read_tree(root: Path, oid: str) -> tuple[TreeEntry, ...]:
     """Return the entries of a tree by its id, in git's order.
 
     Raises:
-        CodePlaneError: what git complained about.
+        CodePlaneError: git failed.
     """
     entries = []
     for record in ask_git(root, "ls-tree", "-z", "--long", "--full-tree", "--end-of-options", oid).split(b"\0"):
@@ -169,7 +169,7 @@ def read_tags(root: Path) -> tuple[Tag, ...]:
     """Return all tags, the newest first and those of the same time by name.
 
     Raises:
-        CodePlaneError: what git complained about.
+        CodePlaneError: git failed.
     """
     record = "".join(f"%({name})%00" for name in _TAG_FIELDS)
     output = ask_git(root, "for-each-ref", f"--format={record}", "refs/tags")
@@ -199,12 +199,12 @@ def analyse_merge(repository: Repository, ref: str) -> MergeAnalysis:
         kind = "fast_forward"
     else:
         kind = "normal" if base is not None else "unrelated"
-    conflicts = _foreseen_conflicts(repository, head, other) if kind == "normal" else None
+    conflicts = _merge_conflicts(repository, head, other) if kind == "normal" else None
     return MergeAnalysis(kind, head, other, base, ahead, behind, conflicts)
 
 
-def _foreseen_conflicts(repository: Repository, head: str, other: str) -> tuple[str, ...] | None:
-    """Merge without touching index or tree; what git writes on the way goes to a directory that is thrown away."""
+def _merge_conflicts(repository: Repository, head: str, other: str) -> tuple[str, ...] | None:
+    """Merge without touching index or tree; git writes into a temporary directory."""
     arguments = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", head, other)
     objects = str(repository.common_dir / "objects")
     with tempfile.TemporaryDirectory(prefix="cpl-merge-") as scratch:

@@ -23,7 +23,7 @@ def has_changes(root: Path) -> bool:
 
 
 def keep_working_tree(root: Path, ref: str, message: str) -> str:
-    """Let a ref keep all files of a working tree but the ignored ones, as a commit on top of its HEAD."""
+    """Save all files of a working tree but the ignored ones under a ref, as a commit on top of its HEAD."""
     with tempfile.TemporaryDirectory(prefix="codeplane-") as name:
         environment = {**_IDENTITY, "GIT_INDEX_FILE": str(Path(name).resolve() / "index")}
         conditions = Conditions(environment=environment, runs_hooks=False, configuration=("commit.gpgsign=false",))
@@ -40,7 +40,7 @@ def keep_working_tree(root: Path, ref: str, message: str) -> str:
 
 
 def keep_commit(root: Path, ref: str, commit: str) -> None:
-    """Let a ref keep a commit that nothing else may name any more."""
+    """Keep a commit alive under a ref."""
     must_change(root, "update-ref", ref, commit, conditions=Conditions(runs_hooks=False))
 
 

@@ -1,6 +1,6 @@
 """Working files that take the place of a directory, or make room for one.
 
-They cannot be exchanged one by one as other files are, so that they go and come together; git keeps their contents.
+They cannot be exchanged one by one, so they are removed and written together; git stores their contents.
 """
 
 import os
@@ -35,17 +35,17 @@ def is_alike(one: LooseFile | None, other: LooseFile | None) -> bool:
 
 
 def kept_loose(root: Path, data: bytes, mode: int | None, *, is_link: bool) -> LooseFile:
-    """Return a file whose content git has from now on."""
+    """Store a file's content in git and return it."""
     conditions = Conditions(stdin=data, runs_hooks=False)
     oid = must_change(root, "hash-object", "-w", "--no-filters", "--stdin", conditions=conditions).stdout_text.strip()
     return LooseFile(oid, None if is_link else mode, is_link)
 
 
 def read_loose(root: Path, paths: Iterable[str]) -> dict[str, LooseFile | None]:
-    """Return what is at paths; a directory is nothing, and so is what a link leads to."""
+    """Return the files and links at paths; None for directories and for paths behind a link."""
     found: dict[str, LooseFile | None] = {}
     for path in paths:
-        status = standing_at(root, path)
+        status = file_status_at(root, path)
         if status is None:
             found[path] = None
         elif stat.S_ISLNK(status.st_mode):
@@ -57,8 +57,8 @@ def read_loose(root: Path, paths: Iterable[str]) -> dict[str, LooseFile | None]:
     return found
 
 
-def standing_at(root: Path, path: str) -> os.stat_result | None:
-    """Return the status of a file or link that is really at a path: no directory, and not through a link."""
+def file_status_at(root: Path, path: str) -> os.stat_result | None:
+    """Return the status of the file or link at a path, None for a directory or a path through a link."""
     parent = os.path.dirname(path)  # noqa: PTH120 - names may end in what `Path` would drop.
     while parent:
         if (root / parent).is_symlink():
@@ -72,12 +72,12 @@ def standing_at(root: Path, path: str) -> os.stat_result | None:
 
 
 def is_inside(root: Path, directory: Path) -> bool:
-    """Tell whether a directory is really in the tree; a link on the way, or a loop of links, may lead elsewhere."""
+    """Tell whether a directory is inside the tree; a link or a loop of links may lead elsewhere."""
     return Path(os.path.realpath(directory)).is_relative_to(os.path.realpath(root))
 
 
 def in_the_way_of(root: Path, wanted: Mapping[str, LooseFile | None]) -> list[str]:
-    """Return the files that stand where others are to come and that are not to go themselves."""
+    """Return the files in place of wanted ones that will not be removed."""
     found: dict[str, None] = {}
     for path, one in wanted.items():
         if one is None:
@@ -98,10 +98,10 @@ def in_the_way_of(root: Path, wanted: Mapping[str, LooseFile | None]) -> list[st
 
 
 def write_loose(root: Path, wanted: Mapping[str, LooseFile | None]) -> None:
-    """Let everything go that is to go, then everything come that is to come. Doing it twice does no harm.
+    """Remove all unwanted files, then write all wanted ones. It is safe to repeat.
 
     Raises:
-        CodePlaneError: STALE_FILE when something else is in the way by now.
+        CodePlaneError: STALE_FILE when something else is in the way now.
     """
     now = read_loose(root, wanted)
     changed = {path: one for path, one in wanted.items() if not is_alike(now[path], one)}
@@ -115,7 +115,7 @@ def write_loose(root: Path, wanted: Mapping[str, LooseFile | None]) -> None:
             try:
                 _write(root, path, one)
             except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-                message = f"{printable_name(path)} cannot come back: something else is in its place."
+                message = f"{printable_name(path)} cannot be restored: something else is in its place."
                 raise CodePlaneError("STALE_FILE", message, details={"path": path}) from error
 
 

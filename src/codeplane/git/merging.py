@@ -1,4 +1,4 @@
-"""Join histories: merge, pick, revert, and go on with what stopped at conflicts."""
+"""Merge, cherry-pick and revert; continue or abort after conflicts."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from typing import Final, Literal
 from codeplane.core.errors import CodePlaneError
 from codeplane.git.commands import Conditions, ask_git
 from codeplane.git.committing import COMMIT_SECONDS, WantedCommit, commit
-from codeplane.git.conflicts import unmerged_paths
+from codeplane.git.conflicts import check_resolved, unmerged_paths
 from codeplane.git.git_errors import git_error
 from codeplane.git.hooks import HookedResult, change_with_hooks, check_hooked, own_words
 from codeplane.git.progress import progress_of
@@ -18,13 +18,13 @@ from codeplane.git.repository import Repository, run_git
 from codeplane.git.switching import names_between
 
 MERGE_SECONDS: Final = 900.0
-# A pick that turns out empty is told by the words of git's status; there is no other sign of it.
+# Only git's status text tells that a pick became empty.
 _EMPTY: Final = re.compile(r"is now empty|^(?:nothing (?:added )?to commit|no changes added to commit)", re.MULTILINE)
 Strategy = Literal["ort", "recursive", "resolve", "octopus", "ours", "subtree"]
 
 
 class Ending(Enum):
-    """How far a command came."""
+    """The progress of a command."""
 
     DONE = "done"
     CONFLICT = "conflict"
@@ -59,7 +59,7 @@ class WantedPicks:
 
 
 def merge(repository: Repository, wanted: WantedMerge, conditions: Conditions) -> Ending:
-    """Merge; what conflicts is left for the caller to resolve.
+    """Merge; conflicts are left for the caller to resolve.
 
     Raises:
         CodePlaneError: GIT_WOULD_OVERWRITE, GIT_UNRELATED, GIT_HOOK_FAILED, GIT_NOT_MERGED (cannot fast-forward),
@@ -102,18 +102,15 @@ def pick(repository: Repository, wanted: WantedPicks, conditions: Conditions) ->
 
 
 def go_on(repository: Repository, message: str | None, conditions: Conditions) -> Ending:
-    """Conclude a merge, pick or revert whose conflicts are resolved; a series of picks goes on.
+    """Conclude a merge, pick or revert whose conflicts are resolved; a series of picks continues.
 
     Raises:
         CodePlaneError: GIT_CONFLICTS, GIT_NO_OPERATION, GIT_HOOK_FAILED, GIT_NOTHING_TO_COMMIT.
     """
     command = _command(repository)
-    left = unmerged_paths(repository.root)
-    if left:
-        named = ", ".join(one.path for one in left[:5])
-        raise CodePlaneError("GIT_CONFLICTS", f"Still in conflict: {named}.", details={"paths": [x.path for x in left]})
+    check_resolved(repository.root)
     if message is not None:
-        commit(repository.root, WantedCommit(message, allow_empty=command != "merge"), conditions)
+        commit(repository, WantedCommit(message, allow_empty=command != "merge"), conditions)
         if progress_of(repository.git_dir) not in {"cherrypick", "revert"}:
             return Ending.DONE
     result = _run(repository, (command, "--continue"), conditions)
@@ -121,7 +118,7 @@ def go_on(repository: Repository, message: str | None, conditions: Conditions) -
 
 
 def skip(repository: Repository, conditions: Conditions) -> Ending:
-    """Leave out the commit of a series at which it stopped.
+    """Skip the commit at which a series stopped.
 
     Raises:
         CodePlaneError: GIT_NO_OPERATION; a merge has nothing to skip.
@@ -133,7 +130,7 @@ def skip(repository: Repository, conditions: Conditions) -> Ending:
 
 
 def abort(repository: Repository, conditions: Conditions) -> None:
-    """Go back to where the merge, pick or revert began.
+    """Restore the state before the merge, pick or revert.
 
     Raises:
         CodePlaneError: GIT_NO_OPERATION.
@@ -151,7 +148,7 @@ def merged_names(root: Path, head: str, commits: tuple[str, ...]) -> tuple[str, 
     if len(commits) == 1:
         result = run_git(root, "merge-tree", "--write-tree", "-z", "--no-messages", head, commits[0])
         tree = result.stdout.split(b"\0", 1)[0].decode("ascii", "replace")
-        # Status 1 is a merge with conflicts; the tree then holds the files with their marks.
+        # Status 1 is a merge with conflicts; the tree then has the files with their markers.
         if result.returncode in {0, 1} and len(tree) in {40, 64}:
             return names_between(root, head, tree)
         if b"unrelated histories" in result.stderr:
@@ -193,7 +190,7 @@ def _command(repository: Repository) -> str:
         return command
     if found == "rebase":
         hint = "Use git_rebase with action continue, skip or abort."
-        raise CodePlaneError("GIT_NO_OPERATION", "A rebase is in progress, no merge.", hint=hint)
+        raise CodePlaneError("GIT_NO_OPERATION", "A rebase is in progress, not a merge.", hint=hint)
     raise CodePlaneError("GIT_NO_OPERATION", "No merge, pick or revert is in progress.")
 
 
@@ -211,12 +208,12 @@ def _run(repository: Repository, arguments: tuple[str, ...], conditions: Conditi
 
 
 def _has_stopped(repository: Repository, result: HookedResult) -> bool:
-    """Tell whether a command waits for a decision: files in conflict, or resolved ones that nobody looked at."""
+    """Tell whether a command waits for the caller: files in conflict, or resolved ones not yet reviewed."""
     if result.refusing_hook is not None:
         return False
     if unmerged_paths(repository.root):
         return True
-    # With rerere git may have resolved all of them itself, and still asks for a look.
+    # With rerere git may have resolved all of them itself, and still asks for a review.
     return result.process.returncode == 1 and "CONFLICT (" in result.process.stdout_text
 
 
@@ -241,6 +238,6 @@ def _merge_error(arguments: tuple[str, ...], result: HookedResult) -> CodePlaneE
     except CodePlaneError as error:
         if "Not possible to fast-forward" in error.message:
             hint = "Leave `ff_only` out, or rebase first."
-            return CodePlaneError("GIT_NOT_MERGED", "Both sides have commits of their own.", hint=hint)
+            return CodePlaneError("GIT_NOT_MERGED", "The branches have diverged.", hint=hint)
         return error
     return CodePlaneError("GIT_FAILED", "git merge ended without a reason.")

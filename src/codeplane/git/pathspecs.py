@@ -1,6 +1,6 @@
 """Paths as git's arguments: literal, and never an option or a pattern.
 
-They hold for git that is run at the root of the tree. `:(top)` would say that too, but keeps git from using the changed
+They are valid for git run at the root of the tree. `:(top)` would work too, but keeps git from using the changed
 paths of a commit-graph.
 """
 

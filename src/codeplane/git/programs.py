@@ -1,7 +1,7 @@
 """Programs that a repository makes git run: hooks, and commands in the repository's own configuration.
 
-A program is named, and has a digest over everything of it that can be read: the setting's value, the hook's files, and
-files of the tree that a command names. What those programs run in turn is not followed.
+A program has a name and a digest over everything of it that can be read: the setting's value, the hook's files, and
+files of the tree that a command names. What those programs run in turn is not tracked.
 """
 
 import os
@@ -23,7 +23,7 @@ REBASE_HOOKS: Final = (
     "pre-rebase", "applypatch-msg", "pre-applypatch", "post-applypatch", "post-checkout", *MERGE_HOOKS,
 )  # fmt: skip
 PUSH_HOOKS: Final = ("pre-push",)
-# Whatever moves a ref or writes the index runs these.
+# Commands that move a ref or write the index run these.
 ANY_HOOKS: Final = ("reference-transaction", "post-index-change", "pre-auto-gc")
 # Settings whose value is a program, or leads to one.
 _RUNS: Final = re.compile(
@@ -65,8 +65,16 @@ class Helper:
     digest: str
 
 
-def find_helpers(repository: Repository) -> tuple[Helper, ...]:
-    """Return the programs that this repository makes git run; those of the user's own configuration are the user's.
+@dataclass(frozen=True, slots=True)
+class GitPrograms:
+    """The programs that a repository makes git run, and whether any hook runs, including the user's own."""
+
+    helpers: tuple[Helper, ...] = ()
+    has_hooks: bool = False
+
+
+def find_programs(repository: Repository) -> GitPrograms:
+    """Return the programs that git would run here; only those of the repository's own configuration are helpers.
 
     Raises:
         CodePlaneError: GIT_FAILED when the configuration cannot be read.
@@ -77,7 +85,11 @@ def find_helpers(repository: Repository) -> tuple[Helper, ...]:
         for scope, name, value in settings
         if scope in _OWN_SCOPES and _is_program(name, value)
     ]
-    return (*found, *_hooks(repository, settings))
+    scope, place = _hooks_directory(repository, settings)
+    hooks = _executable_hooks(place)
+    if scope in _OWN_SCOPES or _inside(repository.root, place) is not None:
+        found.extend(_hooks(repository.root, place, hooks))
+    return GitPrograms(tuple(found), bool(hooks))
 
 
 def executed_paths(helpers: tuple[Helper, ...]) -> tuple[str, ...]:
@@ -114,24 +126,29 @@ def _is_program(name: str, value: str) -> bool:
     return value.lower() not in _NO_PROGRAM or name.lower() == "core.worktree"
 
 
-def _hooks(repository: Repository, settings: list[tuple[str, str, str]]) -> Iterator[Helper]:
-    root = repository.root
-    # Our own switch that turns hooks off for reading is of the scope `command`.
+def _hooks_directory(repository: Repository, settings: list[tuple[str, str, str]]) -> tuple[str, Path]:
+    """Return where hooks are, and the scope of the setting that says so."""
+    # Our own option that disables hooks for reading has the scope `command`.
     chosen = [(scope, value) for scope, name, value in settings if name == "core.hookspath" and scope != "command"]
     scope, value = chosen[-1] if chosen else ("local", "")
-    place = (root / Path(value).expanduser()) if value else repository.common_dir / "hooks"
-    inside = _inside(root, place)
-    if scope not in _OWN_SCOPES and inside is None:
-        return
-    # Hooks of a directory often read each other; husky keeps what they run beside its own directory.
-    shared = inside.removesuffix("/_") if inside is not None and not inside.startswith(".git/") else None
+    return scope, (repository.root / Path(value).expanduser()) if value else repository.common_dir / "hooks"
+
+
+def _executable_hooks(place: Path) -> list[os.DirEntry[str]]:
     try:
         entries = sorted(os.scandir(place), key=lambda one: one.name)
     except OSError:
-        return
+        return []
+    return [
+        one for one in entries if not one.name.endswith(".sample") and one.is_file() and os.access(one.path, os.X_OK)
+    ]
+
+
+def _hooks(root: Path, place: Path, entries: list[os.DirEntry[str]]) -> Iterator[Helper]:
+    inside = _inside(root, place)
+    # Hooks of a directory often read each other; husky keeps what they run beside its own directory.
+    shared = inside.removesuffix("/_") if inside is not None and not inside.startswith(".git/") else None
     for entry in entries:
-        if entry.name.endswith(".sample") or not entry.is_file() or not os.access(entry.path, os.X_OK):
-            continue
         text = _start(Path(entry.path))
         own = shared or _inside(root, Path(entry.path))
         files = [own] if own is not None and not own.startswith(".git/") else []

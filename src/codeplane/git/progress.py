@@ -1,4 +1,4 @@
-"""What git is in the middle of."""
+"""The git operation in progress."""
 
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,7 @@ def progress_of(git_dir: Path) -> str:
     found = next((state for name, state in _MARKS if (git_dir / name).exists()), None)
     if found is not None:
         return found
-    # A sequence of several picks that stopped after a commit was made by hand has only its list left.
+    # A series of picks that stopped after a manual commit has only its todo list left.
     try:
         words = (git_dir / "sequencer" / "todo").read_text(encoding="utf-8", errors="replace").split(maxsplit=1)
     except OSError:

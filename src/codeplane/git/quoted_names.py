@@ -1,4 +1,4 @@
-"""Names as git writes them where there is no NUL after them: odd ones in quotes, as C does."""
+"""Names as git writes them where there is no NUL after them: odd ones in C-style quotes."""
 
 import re
 from typing import Final
@@ -10,7 +10,7 @@ _ESCAPED: Final = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))
 
 
 def unquoted(text: bytes) -> str:
-    """Return a name as it is."""
+    """Return a name unquoted."""
     if not (len(text) > 1 and text.startswith(b'"') and text.endswith(b'"')):
         return decode(text)
     return decode(_ESCAPE.sub(_character, text[1:-1]))

@@ -1,7 +1,7 @@
 """Replay commits on another base, step by step, exactly as `git rebase` does it.
 
 A list of steps is handed to git where a person would edit it, and messages where a person would type them. Messages
-lie beside git's own files of the rebase, so that they are there however often it stops, and go with them.
+lie beside git's own files of the rebase, so they survive every stop and are removed with them.
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.git.commands import Conditions, ask_git
-from codeplane.git.conflicts import unmerged_paths
+from codeplane.git.conflicts import check_resolved, unmerged_paths
 from codeplane.git.hooks import HookedResult, change_with_hooks, check_hooked
 from codeplane.git.progress import progress_of
 from codeplane.git.repository import Repository
@@ -52,7 +52,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What `git rebase` would list: merges left out, and commits that the other side has in other words."""
+    """What `git rebase` would list: merges left out, and commits whose change the other side already has."""
 
     commits: tuple[Replayed, ...]
     equivalents: tuple[Replayed, ...]
@@ -61,7 +61,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do with a commit; `message` for those whose words are to be others."""
+    """What to do with a commit; `message` replaces its message."""
 
     action: StepAction
     oid: str
@@ -81,7 +81,7 @@ class WantedRebase:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a rebase is: steps taken, the one it stopped at included; all steps; the last one's commit and action."""
+    """The progress of a rebase: steps taken with the current one, all steps, the last step's commit and action."""
 
     n_taken: int
     n_all: int
@@ -109,7 +109,7 @@ def list_commits(root: Path, upstream: str, head: str) -> Listing:
             continue
         mark, oid, tree, parents, message = record.removeprefix("\n").split("\0")
         found = Replayed(oid, message.strip())
-        # A commit that changes nothing is alike to every other such commit; git replays it all the same.
+        # An empty commit equals every other empty commit; git still replays it.
         is_alike = mark == "=" and not _is_empty(root, tree, parents.split())
         (equivalents if is_alike else commits).append(found)
     n_merges = int(ask_git(root, "rev-list", "--count", "--merges", f"{upstream}..{head}", "--"))
@@ -117,7 +117,7 @@ def list_commits(root: Path, upstream: str, head: str) -> Listing:
 
 
 def start(repository: Repository, wanted: WantedRebase, conditions: Conditions) -> Ending:
-    """Begin a rebase and go on until it is done or stops.
+    """Start a rebase and run it until it is done or stops.
 
     Raises:
         CodePlaneError: GIT_WOULD_OVERWRITE for a tree with changes, GIT_HOOK_FAILED, GIT_OPERATION_IN_PROGRESS, ...
@@ -128,7 +128,7 @@ def start(repository: Repository, wanted: WantedRebase, conditions: Conditions) 
         return _run(repository, (*options, wanted.upstream), conditions)
     messages = _messages(wanted.steps)
     comment = _comment_character(messages.values())
-    # The list says everything: no setting of the user's may reorder it, and what becomes empty is left out.
+    # The list says everything: no user setting may reorder it, and commits that become empty are dropped.
     options.extend(["--interactive", "--no-autosquash", "--empty=drop"])
     with tempfile.TemporaryDirectory(prefix="codeplane-") as name:
         prepared = Path(name).resolve()
@@ -147,23 +147,20 @@ def start(repository: Repository, wanted: WantedRebase, conditions: Conditions) 
 
 
 def go_on(repository: Repository, message: str | None, conditions: Conditions) -> Ending:
-    """Go on after conflicts were resolved or a commit was edited; a message is for the commit it stopped at.
+    """Continue after conflicts were resolved or a commit was edited; a message is for the commit it stopped at.
 
     Raises:
         CodePlaneError: GIT_NO_OPERATION, GIT_CONFLICTS, GIT_WOULD_OVERWRITE, GIT_HOOK_FAILED.
     """
     _check_in_progress(repository)
-    left = unmerged_paths(repository.root)
-    if left:
-        named = ", ".join(one.path for one in left[:5])
-        raise CodePlaneError("GIT_CONFLICTS", f"Still in conflict: {named}.", details={"paths": [x.path for x in left]})
+    check_resolved(repository.root)
     if message is not None:
         _keep_message(repository, message)
     return _run(repository, ("--continue",), _as_begun(repository, conditions))
 
 
 def skip(repository: Repository, conditions: Conditions) -> Ending:
-    """Leave out the commit at which the rebase stopped.
+    """Skip the commit at which the rebase stopped.
 
     Raises:
         CodePlaneError: GIT_NO_OPERATION.
@@ -173,7 +170,7 @@ def skip(repository: Repository, conditions: Conditions) -> Ending:
 
 
 def abort(repository: Repository, conditions: Conditions) -> None:
-    """Go back to where the rebase began.
+    """Restore the state before the rebase.
 
     Raises:
         CodePlaneError: GIT_NO_OPERATION.
@@ -183,7 +180,7 @@ def abort(repository: Repository, conditions: Conditions) -> None:
 
 
 def read_progress(repository: Repository) -> Progress | None:
-    """Return how far the rebase is that is in progress, None when there is none."""
+    """Return the progress of the current rebase, None when there is none."""
     state = repository.git_dir / _STATE
     if state.is_dir():
         done, waiting = _steps_in(state / "done"), _steps_in(state / "git-rebase-todo")
@@ -198,7 +195,7 @@ def read_progress(repository: Repository) -> Progress | None:
 
 
 def rebased_span(repository: Repository) -> tuple[str, str, str] | None:
-    """Return base, former tip and branch of the rebase in progress; the branch is HEAD when there was none."""
+    """Return base, former tip and branch of the rebase in progress; HEAD if it was detached."""
     for name in (_STATE, "rebase-apply"):
         state = repository.git_dir / name
         onto, tip, branch = (_first_line(state / part) for part in ("onto", "orig-head", "head-name"))
@@ -230,12 +227,12 @@ def _run(repository: Repository, arguments: tuple[str, ...], conditions: Conditi
 def _has_conflict(repository: Repository, result: HookedResult) -> bool:
     if unmerged_paths(repository.root):
         return True
-    # With rerere git may have resolved all of them itself, and still asks for a look.
+    # With rerere git may have resolved all of them itself, and still asks for a review.
     return result.process.returncode == 1 and b"CONFLICT (" in result.process.stdout + result.process.stderr
 
 
 def _messages(steps: Sequence[Step]) -> dict[str, str]:
-    """Return by commit the message for the moment when git asks for one.
+    """Return the messages by the commit at which git asks for one.
 
     For commits that are squashed git asks once, at the last of them; the last message that was given then counts.
     """
@@ -273,11 +270,11 @@ def _as_begun(repository: Repository, conditions: Conditions) -> Conditions:
 
 
 def _keep_message(repository: Repository, message: str) -> None:
-    """Keep a message for the commit at which the rebase stopped."""
+    """Store a message for the commit at which the rebase stopped."""
     progress = read_progress(repository)
     state = repository.git_dir / _STATE
     if progress is None or progress.current is None or not state.is_dir():
-        raise CodePlaneError("INVALID_ARGUMENTS", "There is no commit that the message could be for.")
+        raise CodePlaneError("INVALID_ARGUMENTS", "There is no commit to which the message applies.")
     (state / f"{_MESSAGE_PREFIX}{progress.current}").write_text(f"{message}\n", encoding="utf-8")
     if not (state / _COMMENT_FILE).exists():
         (state / _COMMENT_FILE).write_text(_comment_character((message,)), encoding="utf-8")

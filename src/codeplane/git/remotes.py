@@ -1,4 +1,4 @@
-"""Remotes: which there are, and what travels to and from them."""
+"""Remotes: list, fetch, push and pull."""
 
 import os
 import re
@@ -36,7 +36,7 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class PushedRef:
-    """What became of one ref at the remote."""
+    """The outcome of one ref at the remote."""
 
     source: str
     target: str
@@ -46,7 +46,7 @@ class PushedRef:
 
 @dataclass(frozen=True, slots=True)
 class Tracking:
-    """Which remote a branch goes to, and under which name it is there; `is_set` says that it follows it already."""
+    """The remote of a branch and its name there; `is_set` says that the upstream is configured."""
 
     remote: str
     branch: str
@@ -77,12 +77,12 @@ def find_remote(root: Path, name: str) -> Remote:
     if found is not None:
         return found
     names = [one.name for one in remotes]
-    known = f"There are: {', '.join(names)}." if names else "There is none at all."
+    known = f"Remotes: {', '.join(names)}." if names else "There are none."
     raise CodePlaneError("GIT_REMOTE_UNKNOWN", f"There is no remote `{name}`. {known}", details={"remotes": names})
 
 
 def without_password(url: str) -> str:
-    """Return an address without what somebody could log in with."""
+    """Return an address without credentials."""
     if "://" not in url:
         return url
     try:
@@ -92,7 +92,7 @@ def without_password(url: str) -> str:
         if parts.password is not None:
             return urlunsplit(parts._replace(netloc=f"{parts.username}@{parts.netloc.rpartition('@')[2]}"))
     except ValueError:
-        return "an address that cannot be read"
+        return "an unreadable address"
     return url
 
 
@@ -113,7 +113,7 @@ def local_path(root: Path, url: str) -> str | None:
 
 
 def host_of(url: str) -> str | None:
-    """Return the machine that an address leads to, None for one on this machine."""
+    """Return the host of an address, None for this machine."""
     if "://" in url:
         try:
             parts = urlsplit(url)
@@ -147,26 +147,26 @@ def refs_of_fetch(remote: str, refspecs: Iterable[str], *, has_tags: bool) -> tu
 
 
 def check_address(url: str) -> str:
-    """Return an address that git cannot take for an option or a program to run.
+    """Return an address that git cannot mistake for an option or a program to run.
 
     Raises:
         CodePlaneError: INVALID_FORMAT.
     """
     is_plain = bool(url.strip()) and not url.startswith("-") and not any(char < " " for char in url)
-    # `ext::` and its like run what stands behind them.
+    # `ext::` and similar forms run the rest as a program.
     if not is_plain or re.match(r"^[A-Za-z0-9+.-]+::", url):
-        raise CodePlaneError("INVALID_FORMAT", "That is no address of a repository.", details={"url": url[:200]})
+        raise CodePlaneError("INVALID_FORMAT", "Not a valid repository address.", details={"url": url[:200]})
     return url
 
 
 def default_tracking(root: Path, branch: str | None, remote: str | None, *, is_push: bool) -> Tracking:
-    """Return where a branch goes when the caller did not say.
+    """Return the default remote branch of a branch.
 
     Raises:
         CodePlaneError: GIT_DETACHED_HEAD, GIT_REMOTE_UNKNOWN.
     """
     if branch is None:
-        raise CodePlaneError("GIT_DETACHED_HEAD", "HEAD is on no branch: name the branch.")
+        raise CodePlaneError("GIT_DETACHED_HEAD", "HEAD is detached: name the branch.")
     own = _setting(root, f"branch.{branch}.remote")
     merge = (_setting(root, f"branch.{branch}.merge") or "").removeprefix("refs/heads/")
     push_to = (
@@ -181,7 +181,7 @@ def default_tracking(root: Path, branch: str | None, remote: str | None, *, is_p
 def fetch(
     root: Path, remote: str | None, refspecs: tuple[str, ...], conditions: Conditions, options: tuple[str, ...]
 ) -> None:
-    """Bring what remotes have; all of them without a name."""
+    """Fetch from a remote, or from all."""
     place = ("--all",) if remote is None else (remote, *refspecs)
     must_change(root, "fetch", "--no-write-fetch-head", *options, *place, conditions=conditions)
 
@@ -189,10 +189,10 @@ def fetch(
 def push(
     root: Path, remote: str, refspecs: tuple[str, ...], conditions: Conditions, options: tuple[str, ...]
 ) -> list[PushedRef]:
-    """Send refs; return what became of each.
+    """Push refs; return the outcome of each.
 
     Raises:
-        CodePlaneError: GIT_PUSH_REJECTED with what became of each, or what else went wrong.
+        CodePlaneError: GIT_PUSH_REJECTED with the outcome of each, or another error of git.
     """
     arguments = ("push", "--porcelain", *options, remote, *refspecs)
     result = change_git(root, *arguments, conditions=conditions)
@@ -208,10 +208,10 @@ def push(
 
 
 def pull(root: Path, place: tuple[str, ...], conditions: Conditions, options: tuple[str, ...]) -> bool:
-    """Fetch and join; `place` is a remote and a branch, or nothing where the branch follows one.
+    """Pull; `place` is a remote and a branch, or nothing to use the upstream.
 
     Returns:
-        False when joining stopped at conflicts.
+        False when it stopped at conflicts.
     """
     arguments = ("pull", "--no-edit", "--stat", *options, *place)
     result = change_git(root, *arguments, conditions=conditions)
@@ -222,7 +222,7 @@ def pull(root: Path, place: tuple[str, ...], conditions: Conditions, options: tu
 
 
 def fetch_heads(repository: Repository) -> set[str]:
-    """Return the commits that the last fetch brought for joining."""
+    """Return the commits that the last fetch marked for merging."""
     try:
         text = (repository.git_dir / "FETCH_HEAD").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -257,5 +257,5 @@ def _only_remote(root: Path) -> str:
         return "origin" if "origin" in names else names[0]
     if not names:
         raise CodePlaneError("GIT_REMOTE_UNKNOWN", "This repository has no remote.")
-    message = f"The branch follows no remote, and there are several: {', '.join(names)}."
+    message = f"The branch has no upstream, and there are several remotes: {', '.join(names)}."
     raise CodePlaneError("GIT_REMOTE_UNKNOWN", message, hint="Name the remote.", details={"remotes": names})

@@ -1,6 +1,6 @@
-"""Which state of the repository there is (§5.2): HEAD, the git index, and the same of every initialised submodule.
+"""The state of the repository (§5.2): HEAD, the git index, and the same of every initialised submodule.
 
-Read from git's files without starting a program, because it is asked before every answer.
+Read from git's files without starting a program, because every answer needs it.
 """
 
 import os
@@ -12,7 +12,7 @@ from codeplane.git.repository import Repository, TrackedPaths, index_stat, run_g
 
 _GIT_LINK = "gitdir: "
 _LINK_MODE = "160000 "
-_LISTING_LIMIT = 512 * 1024 * 1024
+_MAX_LISTING_BYTES = 512 * 1024 * 1024
 _MAX_REFERENCES = 5
 
 
@@ -35,7 +35,7 @@ class RepoVersion:
 
 
 class TrackedView:
-    """What git tracks in a working tree and its submodules, listed again only after a git index has changed.
+    """What git tracks in a working tree and its submodules, listed again only when a git index changes.
 
     Invariant: `paths` is what git said when the indexes had the stamps that it was asked with, or later.
     """
@@ -54,11 +54,11 @@ class TrackedView:
         return RepoVersion(head_commit(self._repository), index_stat(self._repository), found)
 
     def stamps(self) -> tuple[object, ...]:
-        """Return the stamps of the git indexes, on which depends what is tracked."""
+        """Return the stamps of the git indexes, which determine what is tracked."""
         return index_stat(self._repository), tuple((self._place(one), index_stat(one)) for one in self._initialised())
 
     def paths(self) -> TrackedPaths:
-        """Return what git tracks, the files of initialised submodules among it."""
+        """Return what git tracks, including files of initialised submodules."""
         key = self.stamps()
         with self._lock:
             if self._paths is not None and self._paths[0] == key:
@@ -80,7 +80,7 @@ class TrackedView:
         return submodule.root.relative_to(self._repository.root).as_posix()
 
     def _initialised(self) -> list[Repository]:
-        """Return the submodules that are checked out, each before those inside of it."""
+        """Return the submodules that are checked out, each before those inside it."""
         found: list[Repository] = []
         waiting = [self._repository]
         while waiting:
@@ -91,7 +91,7 @@ class TrackedView:
         return sorted(found, key=self._place)
 
     def _links(self, repository: Repository) -> tuple[str, ...]:
-        """Return where a repository has submodules; listed anew only when its index has changed."""
+        """Return where a repository has submodules; listed again only when its index has changed."""
         stat = index_stat(repository)
         with self._lock:
             known = self._known_links.get(repository.root)
@@ -111,7 +111,7 @@ def head_commit(repository: Repository) -> str | None:
             return name or None
         reference = name.removeprefix("ref: ")
         if reference == "refs/heads/.invalid":
-            # References are kept in a format of which only git itself knows how to read it.
+            # References are stored in a format that only git can read.
             result = run_git(repository.root, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
             return result.stdout_text.strip() or None
         name = (
@@ -140,7 +140,7 @@ def _read(path: Path) -> str:
 def _listed_links(repository: Repository) -> tuple[str, ...]:
     if not (repository.root / ".gitmodules").is_file():
         return ()
-    listing = run_git(repository.root, "ls-files", "-s", "-z", output_limit=_LISTING_LIMIT)
+    listing = run_git(repository.root, "ls-files", "-s", "-z", output_limit=_MAX_LISTING_BYTES)
     entries = os.fsdecode(listing.stdout).split("\0")
     return tuple(entry.partition("\t")[2] for entry in entries if entry.startswith(_LINK_MODE))
 

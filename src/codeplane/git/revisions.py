@@ -1,4 +1,4 @@
-"""Names of commits that callers give: resolved once, so that what follows speaks of fixed commits."""
+"""Commit names from callers: resolved once, so later steps use fixed commits."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +22,8 @@ def resolve(root: Path, ref: str) -> str:
     """Return the full id of the one commit that a ref names.
 
     Raises:
-        CodePlaneError: GIT_REF_INVALID; GIT_REF_UNKNOWN with names that are near; GIT_NO_COMMITS; GIT_REF_AMBIGUOUS,
-            also where git would choose between a branch and a tag.
+        CodePlaneError: GIT_REF_INVALID; GIT_REF_UNKNOWN with similar names; GIT_NO_COMMITS; GIT_REF_AMBIGUOUS,
+            even where git would choose between a branch and a tag.
     """
     check_name(ref)
     result = run_git(root, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
@@ -37,7 +37,7 @@ def resolve(root: Path, ref: str) -> str:
         raise CodePlaneError("GIT_NO_COMMITS", "HEAD has no commit yet.")
     near = near_refs(root, ref)
     hint = f"Did you mean {', '.join(near)}?" if near else ""
-    message = f"`{ref}` is no branch, tag or commit of this repository."
+    message = f"`{ref}` is not a branch, tag or commit of this repository."
     raise CodePlaneError("GIT_REF_UNKNOWN", message, hint=hint, details={"ref": ref, "near": near})
 
 
@@ -50,14 +50,14 @@ def near_refs(root: Path, ref: str) -> list[str]:
 
 
 def check_unambiguous(ref: str, output: bytes) -> None:
-    """Refuse a name that git warned about: it stands for several things, and git took the first.
+    """Refuse a name that git called ambiguous and resolved to its first meaning.
 
     Raises:
         CodePlaneError: GIT_REF_AMBIGUOUS.
     """
     if b"is ambiguous" in output:
-        hint = f"Say refs/heads/{ref} or refs/tags/{ref}."
-        message = f"`{ref}` is the name of more than one thing."
+        hint = f"Use refs/heads/{ref} or refs/tags/{ref}."
+        message = f"`{ref}` is ambiguous: it names more than one ref."
         raise CodePlaneError("GIT_REF_AMBIGUOUS", message, hint=hint, details={"ref": ref})
 
 

@@ -1,4 +1,4 @@
-"""Put changes into the index, take them out of it, and throw changes of the working tree away."""
+"""Stage and unstage changes, and discard changes of the working tree."""
 
 import os
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from codeplane.git.pathspecs import pathspecs
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What differs under some paths: between HEAD and index, index and working tree, and what nobody tracks."""
+    """What differs under some paths: between HEAD and index, index and working tree, and untracked files."""
 
     staged: tuple[str, ...]
     unstaged: tuple[str, ...]
@@ -24,15 +24,39 @@ class Differences:
         """Return every path once."""
         return tuple(dict.fromkeys((*self.staged, *self.unstaged, *self.untracked)))
 
+    def under(self, paths: tuple[RepoPath, ...]) -> "Differences":
+        """Return the part that is under some paths; no path means everything."""
+        if not paths or RepoPath.ROOT in paths:
+            return self
+        names = {path.text for path in paths}
+        below = tuple(f"{name}/" for name in names)
+
+        def part(found: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(one for one in found if one.rstrip("/") in names or one.startswith(below))
+
+        return Differences(part(self.staged), part(self.unstaged), part(self.untracked))
+
 
 def differences(root: Path, paths: tuple[RepoPath, ...] = ()) -> Differences:
     """Return what differs under paths, everywhere without paths."""
-    specs = pathspecs(paths)
-    return Differences(staged_paths(root, paths), unstaged_paths(root, paths), _names(root, _OTHERS, specs))
+    listing = ask_git(root, *_STATUS, *pathspecs(paths))
+    staged, unstaged, untracked = [], [], []
+    for item in os.fsdecode(listing).split("\0"):
+        kind = item[:2]
+        if kind == "? ":
+            untracked.append(item[2:])
+        elif kind in _FIELDS:
+            # A path in conflict differs on both sides.
+            path, states = item.split(" ", _FIELDS[kind])[-1], item[2:4] if kind == "1 " else "UU"
+            if states[0] != ".":
+                staged.append(path)
+            if states[1] != ".":
+                unstaged.append(path)
+    return Differences(tuple(staged), tuple(unstaged), tuple(untracked))
 
 
 def staged_paths(root: Path, paths: tuple[RepoPath, ...] = ()) -> tuple[str, ...]:
-    """Return the paths whose index entry is another than in HEAD."""
+    """Return the paths whose index entry differs from HEAD."""
     return _names(root, (*_DIFF, "--cached"), pathspecs(paths))
 
 
@@ -64,7 +88,7 @@ def check_known(root: Path, paths: tuple[RepoPath, ...]) -> None:
 
 
 def without_tracked(root: Path, paths: tuple[RepoPath, ...]) -> tuple[RepoPath, ...]:
-    """Return the paths that neither are tracked themselves nor have tracked files below them."""
+    """Return the paths that are not tracked and have no tracked files below them."""
     known = _names(root, ("ls-files", "-z"), pathspecs(paths))
     return tuple(
         path
@@ -74,7 +98,7 @@ def without_tracked(root: Path, paths: tuple[RepoPath, ...]) -> tuple[RepoPath, 
 
 
 def stage(root: Path, paths: tuple[RepoPath, ...], conditions: Conditions, *, allow_ignored: bool = False) -> None:
-    """Let the index have what the working tree has, deletions too; no paths mean everything.
+    """Stage the working tree's content, deletions too; no paths mean everything.
 
     Raises:
         CodePlaneError: FILE_IGNORED, GIT_PATH_UNKNOWN, GIT_LOCKED.
@@ -84,13 +108,13 @@ def stage(root: Path, paths: tuple[RepoPath, ...], conditions: Conditions, *, al
 
 
 def unstage(root: Path, paths: tuple[RepoPath, ...], conditions: Conditions) -> None:
-    """Let the index have what HEAD has; the working tree stays."""
+    """Reset the index to HEAD; the working tree stays."""
     # With a path, even the root, git leaves a merge that is in progress alone.
     must_change(root, "reset", "--quiet", *rooted_pathspecs(paths), conditions=conditions)
 
 
 def discard(root: Path, paths: tuple[RepoPath, ...], conditions: Conditions, *, include_untracked: bool) -> None:
-    """Let the working tree have what the index has.
+    """Reset the working tree to the index.
 
     Raises:
         CodePlaneError: GIT_CONFLICTS for files in conflict.
@@ -110,15 +134,17 @@ def resolved_paths(root: Path) -> tuple[str, ...]:
 
 
 def rooted_pathspecs(paths: Iterable[RepoPath]) -> tuple[str, ...]:
-    """Return `--` and the paths, the root by its name: some commands take no path for another question."""
+    """Return `--` and the paths, the root by name, because some commands give no path another meaning."""
     specs = pathspecs(paths)
     return specs if len(specs) > 1 else (*specs, ":/")
 
 
-# CodePlane's own files change with every call and belong to no commit.
+# CodePlane's own files change with every call and must not be committed.
 _NOT_PRIVATE = ":(top,exclude).codeplane"
 _DIFF = ("diff", "--name-only", "--no-renames", "-z")
-_OTHERS = ("ls-files", "--others", "--exclude-standard", "-z")
+_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames")
+# The number of fields before the path in a line of this kind.
+_FIELDS = {"1 ": 8, "u ": 10}
 
 
 def _names(root: Path, arguments: tuple[str, ...], specs: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Locks that a git left behind when it was killed; git itself never removes them."""
+"""Locks left behind by a killed git process; git itself never removes them."""
 
 import time
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _POLL_SECONDS: Final = 0.05
 
 
 def remove_stale_locks(repository: Repository, since_ns: int, wait_seconds: float = _WAIT_SECONDS) -> tuple[str, ...]:
-    """Remove locks that were made since a call began whose process is gone; return their names.
+    """Remove locks made since the start of a call whose process is gone; return their names.
 
     A git that it had started may still be running: it is waited for, and while any git runs in this repository, or
     where that cannot be told, the locks stay.
@@ -52,7 +52,7 @@ def _is_git_running(repository: Repository) -> bool:
     for process in _PROCESSES.iterdir():
         if not process.name.isdigit():
             continue
-        # A process may end, or belong to somebody else, while it is looked at.
+        # A process may end meanwhile, or belong to another user.
         with suppress(OSError):
             if (process / "comm").read_text(encoding="utf-8", errors="replace").strip().startswith("git"):
                 place = (process / "cwd").readlink()

@@ -1,4 +1,4 @@
-"""Stashes: changes that were put aside."""
+"""Stashes: list, create, apply and drop them."""
 
 import os
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ class Stash:
 
     @property
     def name(self) -> str:
-        """Return how git calls it."""
+        """Return git's name for it."""
         return f"stash@{{{self.number}}}"
 
 
@@ -42,7 +42,7 @@ class StashedFile:
 
 @dataclass(frozen=True, slots=True)
 class WantedStash:
-    """What to put aside; nothing named means everything that is tracked."""
+    """What to stash; by default everything that is tracked."""
 
     message: str | None = None
     paths: tuple[RepoPath, ...] = ()
@@ -86,7 +86,7 @@ def files_of(root: Path, stash: Stash) -> list[StashedFile]:
 
 
 def push_stash(root: Path, wanted: WantedStash, conditions: Conditions) -> bool:
-    """Put changes aside; return false when there was nothing to put aside."""
+    """Stash changes; return false when there was nothing to stash."""
     before = [one.oid for one in list_stashes(root)]
     options = []
     if wanted.include_untracked:
@@ -103,7 +103,7 @@ def push_stash(root: Path, wanted: WantedStash, conditions: Conditions) -> bool:
 
 
 def apply_stash(root: Path, stash: Stash, conditions: Conditions, *, drop: bool, with_index: bool) -> bool:
-    """Bring a stash back; return false when that met conflicts, the stash is kept then."""
+    """Apply a stash; return false on conflicts, in which case the stash is kept."""
     options = ["--index"] if with_index else []
     arguments = ("stash", "pop" if drop else "apply", *options, stash.name)
     result = change_git(root, *arguments, conditions=conditions)
@@ -114,12 +114,12 @@ def apply_stash(root: Path, stash: Stash, conditions: Conditions, *, drop: bool,
 
 
 def drop_stash(root: Path, stash: Stash, conditions: Conditions) -> None:
-    """Throw a stash away."""
+    """Drop a stash."""
     must_change(root, "stash", "drop", "--quiet", stash.name, conditions=conditions)
 
 
 def clear_stashes(root: Path, conditions: Conditions) -> None:
-    """Throw all stashes away."""
+    """Drop all stashes."""
     must_change(root, "stash", "clear", conditions=conditions)
 
 

@@ -1,7 +1,7 @@
 """Everything that git commands change besides working files: HEAD, refs, the index, and what is in progress.
 
-A state is read before a command and after it; the difference of both is what undo has to take back. Objects need no
-copy: whatever a ref or an index entry named is kept alive by a ref of its own (`keep_objects`).
+A state is read before and after a command; undo reverts the difference. Objects need no
+copy: a separate ref keeps everything alive that a ref or an index entry named (`keep_objects`).
 """
 
 import os
@@ -23,7 +23,7 @@ KEPT_REFS: Final = "refs/codeplane/undo/"
 KEPT_WORKTREE: Final = "worktree"
 _OWN_REFS: Final = "refs/codeplane/"
 _GITLINK: Final = "160000"
-# Small files by which git remembers what it is in the middle of, in the directory of this working tree.
+# Small files in which git stores an operation in progress, in the directory of this working tree.
 _PROGRESS_FILES: Final = (
     "MERGE_HEAD",
     "MERGE_MSG",
@@ -47,7 +47,7 @@ _PROGRESS_DIRECTORIES: Final = ("rebase-merge", "rebase-apply", "sequencer")
 # Of the whole repository: the stash is a ref whose log holds all entries but the newest.
 _SHARED_FILES: Final = ("config", "logs/refs/stash", "shallow")
 _CONFIG: Final = "common:config"
-_LARGEST_FILE: Final = 4_000_000
+_MAX_FILE_BYTES: Final = 4_000_000
 _MAX_LINKS: Final = 5
 
 IndexEntries = tuple[tuple[str, str, int], ...]
@@ -55,6 +55,8 @@ IndexEntries = tuple[tuple[str, str, int], ...]
 
 _INTENDED: Final = -1
 _SKIPPED: Final = "S"
+# The letters of `git ls-files -v` for a file that was changed or removed since it was staged.
+_DIFFERS: Final = frozenset("CR")
 _EMPTY_BLOBS: Final = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
     "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
@@ -65,9 +67,9 @@ _EMPTY_BLOBS: Final = (
 class GitState:
     """HEAD as its file says it, refs by name, index entries by path, files in progress by place.
 
-    Of two states that are kept as a difference, each holds only what differs; None stands for "was not there".
+    Of two states that are kept as a difference, each holds only what differs; None means "did not exist".
     `marks` are the letters of `git ls-files -v` for entries that git was told to skip, none for all others. `loose` are
-    working files that take the place of a directory or make room for one; most states know of none.
+    working files that take the place of a directory or make room for one; most states have none.
     """
 
     head: str | None
@@ -96,8 +98,17 @@ def read_state(repository: Repository) -> GitState:
     Raises:
         CodePlaneError: git cannot read the repository.
     """
-    entries, marks = _entries(repository.root)
-    return GitState(_head(repository), _refs(repository.root), entries, _files(repository), marks)
+    return read_tree(repository)[0]
+
+
+def read_tree(repository: Repository) -> tuple[GitState, list[str]]:
+    """Return the state as it is now, and the tracked files that differ from the index, conflicts among them.
+
+    Raises:
+        CodePlaneError: git cannot read the repository.
+    """
+    entries, marks, dirty = _entries(repository.root)
+    return GitState(_head(repository), _refs(repository.root), entries, _files(repository), marks), dirty
 
 
 def difference(before: GitState, after: GitState) -> tuple[GitState, GitState]:
@@ -107,7 +118,7 @@ def difference(before: GitState, after: GitState) -> tuple[GitState, GitState]:
         path for path in {**before.entries, **after.entries} if before.entries.get(path) != after.entries.get(path)
     ]
     files = [name for name in {**before.files, **after.files} if before.files.get(name) != after.files.get(name)]
-    # An entry that is written anew has no mark, so that the marks of all entries that differ are kept with them.
+    # A rewritten entry loses its mark, so the marks of all entries that differ are kept with them.
     marked = {
         *(path for path in paths if path in before.marks or path in after.marks),
         *(path for path in {**before.marks, **after.marks} if before.marks.get(path) != after.marks.get(path)),
@@ -154,14 +165,14 @@ def plain_entry(entries: IndexEntries) -> tuple[str, str] | None:
 
 
 def keep_objects(repository: Repository, batch_id: str, state: GitState) -> None:
-    """Let refs keep alive what a state names, as long as its batch can be undone."""
+    """Keep the objects of a state alive with refs, as long as its batch can be undone."""
     named = {oid for oid in state.refs.values() if oid is not None and not oid.startswith("ref: ")}
     if state.head is not None and not state.head.startswith("ref: "):
         named.add(state.head)
     stash = state.files.get("common:logs/refs/stash")
     if stash is not None:
         named.update(line.split(b" ", 2)[1].decode() for line in stash.splitlines() if line.count(b" ") > 1)
-    wanted = sorted(_existing(repository, named))
+    wanted = sorted(named)
     # One tree holds all staged contents, however many there are.
     staged = sorted(
         {
@@ -176,15 +187,23 @@ def keep_objects(repository: Repository, batch_id: str, state: GitState) -> None
         listing = "".join(f"100644 blob {oid}\t{number}\0" for number, oid in enumerate(staged))
         made = must_change(repository.root, "mktree", "-z", "--missing", conditions=_input(listing.encode()))
         wanted.append(made.stdout_text.strip())
-    lines = "".join(f"update {KEPT_REFS}{batch_id}/{oid} {oid}\n" for oid in wanted)
+    try:
+        _make_kept_refs(repository, batch_id, wanted)
+    except CodePlaneError:
+        # From a damaged repository, keep whatever is readable.
+        _make_kept_refs(repository, batch_id, _existing(repository, wanted))
+
+
+def _make_kept_refs(repository: Repository, batch_id: str, oids: Iterable[str]) -> None:
+    lines = "".join(f"update {KEPT_REFS}{batch_id}/{oid} {oid}\n" for oid in oids)
     if lines:
         must_change(repository.root, "update-ref", "--stdin", conditions=_input(lines.encode()))
 
 
 def forget_objects(repository: Repository, kept_batches: frozenset[str]) -> int:
-    """Remove the refs of batches that cannot be undone any more; return how many went.
+    """Remove the refs of batches that can no longer be undone; return how many.
 
-    What was kept of working trees that are gone stays: no batch can bring that back.
+    Refs of removed working trees stay: no batch can restore those.
     """
     listing = ask_git(repository.root, "for-each-ref", "--format=%(refname)", KEPT_REFS).decode().split()
     gone = [
@@ -200,10 +219,10 @@ def forget_objects(repository: Repository, kept_batches: frozenset[str]) -> int:
 
 
 def write_state(repository: Repository, target: GitState) -> None:
-    """Bring HEAD, refs, index entries and files to what one side of a difference says. Doing it twice does no harm.
+    """Restore HEAD, refs, index entries and files to one side of a difference. It is safe to repeat.
 
     Raises:
-        CodePlaneError: git refuses; what was done before can be done again.
+        CodePlaneError: git refuses; calling it again is safe.
     """
     root = repository.root
     if target.loose:
@@ -218,7 +237,7 @@ def write_state(repository: Repository, target: GitState) -> None:
 
 
 def _write_refs(root: Path, target: GitState) -> None:
-    # What goes makes room for what comes: `a` and `a/b` cannot be there together, not even in one transaction.
+    # Deletions come first: `a` and `a/b` cannot exist together, not even in one transaction.
     gone = [b"delete " + os.fsencode(name) + b"\0\0" for name, oid in target.refs.items() if oid is None]
     come = [
         b"update " + os.fsencode(name) + b"\0" + oid.encode() + b"\0\0"
@@ -239,7 +258,7 @@ def _write_refs(root: Path, target: GitState) -> None:
 
 
 def encode_span(span: GitSpan) -> dict[str, Any]:
-    """Return a span in terms of JSON."""
+    """Return a span as JSON data."""
     return {
         "before": _as_json(span.before),
         "after": _as_json(span.after) if span.after is not None else None,
@@ -294,24 +313,31 @@ def _refs(root: Path) -> dict[str, str | None]:
     return found
 
 
-def _entries(root: Path) -> tuple[dict[str, IndexEntries], dict[str, str]]:
-    """Return the entries of the index, and the marks of those that have one."""
+def _entries(root: Path) -> tuple[dict[str, IndexEntries], dict[str, str], list[str]]:
+    """Return the entries of the index, the marks of those that have one, and the paths whose file differs."""
     found: dict[str, IndexEntries] = {}
     marks: dict[str, str] = {}
-    for item in os.fsdecode(ask_git(root, "ls-files", "-s", "-v", "-z")).split("\0"):
+    dirty: dict[str, None] = {}
+    listing = ask_git(root, "ls-files", "--cached", "--modified", "--deleted", "-s", "-v", "-z")
+    for item in os.fsdecode(listing).split("\0"):
         if item:
             head, _, path = item.partition("\t")
             mark, mode, oid, stage = head.split(" ")
+            if (mark in _DIFFERS or stage != "0") and mode != _GITLINK:
+                dirty[path] = None
+            if mark in _DIFFERS:
+                # Its entry was listed just before.
+                continue
             found[path] = (*found.get(path, ()), (mode, oid, int(stage)))
             if mark == _SKIPPED or mark.islower():
                 marks[path] = mark
-    # What `git add -N` left has the entry of an empty file, and only a comparison tells it apart.
+    # `git add -N` leaves the entry of an empty file; only a comparison distinguishes it.
     if any(oid.startswith(_EMPTY_BLOBS) for entries in found.values() for _, oid, _ in entries):
         listing = ask_git(root, "diff-files", "--name-only", "--diff-filter=A", "--ignore-submodules=all", "-z")
         for path in os.fsdecode(listing).split("\0"):
             if path in found:
                 found[path] = tuple((mode, oid, _INTENDED) for mode, oid, _ in found[path])
-    return found, marks
+    return found, marks, list(dirty)
 
 
 def _files(repository: Repository) -> dict[str, bytes | None]:
@@ -337,7 +363,7 @@ def _progress_names(repository: Repository) -> Iterator[tuple[Path, str]]:
 
 def _read(place: Path) -> bytes | None:
     try:
-        if not place.is_file() or place.stat().st_size > _LARGEST_FILE:
+        if not place.is_file() or place.stat().st_size > _MAX_FILE_BYTES:
             return None
         return place.read_bytes()
     except OSError:
@@ -379,7 +405,7 @@ def _id_length(root: Path, entries: Mapping[str, IndexEntries]) -> int:
 
 
 def _write_marks(root: Path, marks: Mapping[str, str]) -> None:
-    """Tell git again which files it is not to look at; what is not in the index by now has no mark."""
+    """Tell git again which files to skip; paths that left the index have no mark."""
     there = {
         item for item in os.fsdecode(ask_git(root, "ls-files", "-z", "--deduplicate")).split("\0") if item in marks
     }
@@ -388,7 +414,7 @@ def _write_marks(root: Path, marks: Mapping[str, str]) -> None:
         mark = marks[path]
         skips = "--skip-worktree" if mark.upper() == _SKIPPED else "--no-skip-worktree"
         assumes = "--assume-unchanged" if mark.islower() else "--no-assume-unchanged"
-        # One after the other: of several such options a single run heeds the last only.
+        # One run each: of several such options git applies only the last.
         for option in (skips, assumes):
             wanted.setdefault(option, []).append(os.fsencode(path))
     for option, names in wanted.items():
@@ -396,7 +422,7 @@ def _write_marks(root: Path, marks: Mapping[str, str]) -> None:
 
 
 def _match_submodule_directory(root: Path, path: str, *, is_wanted: bool) -> None:
-    """Make the empty directory that stands for a submodule, or remove it, as a checkout does."""
+    """Make or remove the empty directory of a submodule, as a checkout does."""
     place = root / path
     if place.is_symlink() or not is_inside(root, place.parent):
         return
@@ -420,13 +446,13 @@ def _write_file(repository: Repository, name: str, data: bytes | None) -> None:
         _remove_empty_parents(place, base)
         return
     if place.name == "locked" and not place.parent.is_dir():
-        # The working tree that was locked is gone by now.
+        # The locked working tree no longer exists.
         return
     place.parent.mkdir(parents=True, exist_ok=True)
     unseen = place.with_name(f"{place.name}.codeplane")
     unseen.write_bytes(data)
     with suppress(FileNotFoundError):
-        # A configuration may hold passwords, and be closed to others for that.
+        # A configuration may contain passwords and be private for that reason.
         unseen.chmod(stat.S_IMODE(place.stat().st_mode))
     unseen.replace(place)
 
@@ -446,7 +472,7 @@ def _remove_empty_parents(place: Path, base: Path) -> None:
 
 
 def conflicts_with(now: GitState, span: GitSpan) -> list[str]:
-    """Return what is not any more as a command left it, so that the command cannot be taken back."""
+    """Return later changes that prevent undoing a command."""
     if span.after is None:
         raise CodePlaneError("OUTCOME_UNKNOWN", "The command was interrupted; what it changed is not known.")
     found = []
@@ -472,10 +498,10 @@ def conflicts_with(now: GitState, span: GitSpan) -> list[str]:
 
 
 def with_span_undone(now: GitState, span: GitSpan) -> GitState:
-    """Return the state that there is when a command has been taken back."""
+    """Return the state after a command is undone."""
     before = span.before
     entries = {**now.entries, **before.entries}
-    # What somebody told git to skip, or not to skip any more, since then stays so.
+    # Skip marks that were set or removed since then stay.
     after_marks = span.after.marks if span.after is not None else {}
     marks = {
         **now.marks,
@@ -504,9 +530,9 @@ def _file_undone(now: GitState, span: GitSpan, name: str) -> bytes | None:
 
 
 def still_to_do(now: GitState, span: GitSpan) -> GitState:
-    """Return what an interrupted change from one side of a span to the other has left to do.
+    """Return the remaining work of an interrupted change from one side of a span to the other.
 
-    Whatever is on neither side was changed by somebody else since, and stays as it is.
+    A value of neither side was changed by another process since, and stays.
     """
     before, after = span.before, span.after
     if after is None:

@@ -1,4 +1,4 @@
-"""What `git status` says: branch, changes, conflicts, and the operation that is not finished.
+"""`git status`: branch, changes, conflicts, and the operation in progress.
 
 One process; everything else is read from small files in the git directory.
 """
@@ -38,7 +38,7 @@ _ABSENT_MODE = "000000"
 
 @dataclass(frozen=True, slots=True)
 class SubmoduleState:
-    """What differs in a submodule: its commit, its tracked files, files that nobody added."""
+    """What differs in a submodule: its commit, its tracked files, untracked files."""
 
     has_new_commit: bool
     has_changes: bool
@@ -73,7 +73,7 @@ class Conflict:
 class Status:
     """The state of a working tree; no commit when HEAD is unborn, no branch when it is detached.
 
-    `progress` is what git is in the middle of; `applies_mail` tells a rebase that is really `git am`.
+    `progress` is the operation in progress; `applies_mail` tells a rebase that is really `git am`.
     """
 
     branch: str | None
@@ -100,7 +100,7 @@ def read_status(repository: Repository, paths: tuple[RepoPath, ...] = ()) -> Sta
     """Return the state of the working tree, or of what lies under some paths.
 
     Raises:
-        CodePlaneError: what git complained about.
+        CodePlaneError: git failed.
     """
     output = ask_git(repository.root, "status", *_OPTIONS, *pathspecs(paths))
     found = _Collected()
@@ -158,7 +158,7 @@ class _Collected:
         elif kind == b"? ":
             self.untracked.append(decode(field[2:]))
         elif field:
-            raise CodePlaneError("GIT_FAILED", f"git status printed something unknown: {field[:80]!r}")
+            raise CodePlaneError("GIT_FAILED", f"git status printed an unknown entry: {field[:80]!r}")
 
     def _take_change(self, parts: list[str], old_path: str | None) -> None:
         both, submodule_letters, head_mode, index_mode, tree_mode, _, _, path = parts

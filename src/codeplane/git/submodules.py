@@ -1,4 +1,4 @@
-"""Submodules: which there are, where they stand, and the commands that move them."""
+"""Submodules: a list with their states, and the commands that change them."""
 
 import os
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ State = Literal["uninitialized", "clean", "moved", "dirty", "conflict", "broken"
 class Submodule:
     """A submodule: what the index records, what is checked out, and what `.gitmodules` says.
 
-    `moved` means that another commit is checked out than is recorded, `dirty` that it has changes of its own.
+    `moved` means that the checked-out commit is not the recorded one, `dirty` that it has local changes.
     """
 
     path: str
@@ -44,7 +44,7 @@ def list_submodules(root: Path) -> list[Submodule]:
     for path in sorted({*recorded, *described}):
         oid, has_conflict = recorded.get(path, (None, False))
         settings = described.get(path, {})
-        checked_out, state = _standing(root / path, oid, has_conflict=has_conflict)
+        checked_out, state = _checked_out_state(root / path, oid, has_conflict=has_conflict)
         url = settings.get("url")
         found.append(
             Submodule(
@@ -72,14 +72,14 @@ def find_submodules(root: Path, paths: tuple[str, ...]) -> list[Submodule]:
     by_path = {one.path: one for one in found}
     unknown = [path for path in paths if path not in by_path]
     if unknown:
-        there = f"There are: {', '.join(by_path)}." if by_path else "There is none."
-        message = f"`{unknown[0]}` is no submodule. {there}"
+        there = f"Submodules: {', '.join(by_path)}." if by_path else "There are none."
+        message = f"`{unknown[0]}` is not a submodule. {there}"
         raise CodePlaneError("GIT_SUBMODULE_UNUSABLE", message, details={"submodules": list(by_path)})
     return [by_path[path] for path in paths]
 
 
 def resolved_address(root: Path, url: str) -> str:
-    """Return an address of a submodule as git would use it: a relative one starts at the address of `origin`."""
+    """Return a submodule's address as git would use it: a relative one starts at the address of `origin`."""
     if not url.startswith(("./", "../")):
         return url
     told = run_git(root, "remote", "get-url", "origin")
@@ -95,12 +95,12 @@ def run_submodule(
 
 
 def remove_submodule(root: Path, submodule: Submodule, conditions: Conditions) -> None:
-    """Take a submodule out of the working tree, the index, `.gitmodules` and the configuration."""
+    """Remove a submodule from the working tree, the index, `.gitmodules` and the configuration."""
     if submodule.recorded is not None:
         must_change(root, "submodule", "deinit", "--force", "--", submodule.path, conditions=conditions)
         must_change(root, "rm", "--force", "--quiet", "--", f":(top,literal){submodule.path}", conditions=conditions)
     if submodule.name is not None:
-        # What `rm` has taken out already is not missed.
+        # `rm` may have removed the section already.
         section = f"submodule.{submodule.name}"
         if run_git(root, "config", "-f", ".gitmodules", "--get-regexp", f"^{section}\\.").returncode == 0:
             must_change(root, "config", "-f", ".gitmodules", "--remove-section", section, conditions=conditions)
@@ -121,7 +121,7 @@ def _described(root: Path) -> dict[str, dict[str, str]]:
     return {values["path"]: values for values in by_name.values() if "path" in values}
 
 
-def _standing(place: Path, recorded: str | None, *, has_conflict: bool) -> tuple[str | None, State]:
+def _checked_out_state(place: Path, recorded: str | None, *, has_conflict: bool) -> tuple[str | None, State]:
     if not os.path.lexists(place / ".git"):
         return None, "conflict" if has_conflict else "uninitialized"
     head = run_git(place, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")

@@ -1,4 +1,4 @@
-"""Move HEAD and the working tree: switch, restore, reset. Beforehand: which working files that would touch."""
+"""Move HEAD and the working tree (switch, restore, reset), and find the working files that this would touch."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ class Switch:
 
 
 def switch(root: Path, wanted: Switch, conditions: Conditions) -> HookedResult:
-    """Switch; what a hook that ran afterwards said is in the result.
+    """Switch; the result has the output of a hook that ran afterwards.
 
     Raises:
         CodePlaneError: GIT_WOULD_OVERWRITE, GIT_REF_EXISTS, GIT_WORKTREE_UNUSABLE, GIT_OPERATION_IN_PROGRESS, ...
@@ -40,7 +40,7 @@ def switch(root: Path, wanted: Switch, conditions: Conditions) -> HookedResult:
     arguments = ["checkout", "--quiet", "--no-recurse-submodules"]
     arguments.extend(["--force"] if wanted.forces else [])
     if wanted.creates:
-        # Two words for git: with force an existing branch is moved, too.
+        # Two options of git: with force an existing branch is moved too.
         arguments.extend(["-B" if wanted.forces else "-b", wanted.ref])
         arguments.extend([wanted.start] if wanted.start is not None else [])
     else:
@@ -54,7 +54,7 @@ def switch(root: Path, wanted: Switch, conditions: Conditions) -> HookedResult:
 
 
 def restore(root: Path, paths: tuple[RepoPath, ...], source: str | None, conditions: Conditions) -> None:
-    """Bring paths back from a commit, or from the index when there is none; files that it lacks stay.
+    """Restore paths from a commit, or from the index without one; files that it lacks stay.
 
     Raises:
         CodePlaneError: GIT_PATH_UNKNOWN, GIT_CONFLICTS.
@@ -65,7 +65,7 @@ def restore(root: Path, paths: tuple[RepoPath, ...], source: str | None, conditi
 
 
 def take_side(root: Path, paths: tuple[RepoPath, ...], side: Side, conditions: Conditions) -> None:
-    """Write one side of files in conflict, or the marks of both again, into the working tree; they stay in conflict.
+    """Write one side of conflicted files, or the conflict markers, into the working tree; they stay in conflict.
 
     Raises:
         CodePlaneError: GIT_PATH_UNKNOWN when that side has no such file.
@@ -85,7 +85,7 @@ def reset(root: Path, ref: str | None, mode: Mode, conditions: Conditions) -> No
 
 
 def reset_paths(root: Path, ref: str | None, paths: tuple[RepoPath, ...], conditions: Conditions) -> None:
-    """Let the index have what a commit has at paths."""
+    """Reset the index to a commit at paths."""
     target = [ref] if ref is not None else []
     must_change(root, "reset", "--quiet", *target, *rooted_pathspecs(paths), conditions=conditions)
 
@@ -96,7 +96,7 @@ def branch_exists(root: Path, name: str) -> bool:
 
 
 def remote_branches(root: Path, name: str) -> tuple[str, ...]:
-    """Return the branches of that name that remotes have; with exactly one, git makes a local one from it."""
+    """Return the branches of that name that remotes have; with exactly one, git creates a local one from it."""
     listing = ask_git(root, "for-each-ref", "--format=%(refname)", f"refs/remotes/*/{name}")
     return tuple(os.fsdecode(listing).split())
 
@@ -108,7 +108,7 @@ def is_valid_branch(root: Path, name: str) -> bool:
 
 
 def names_between(root: Path, old: str | None, new: str | None) -> tuple[str, ...]:
-    """Return the paths that differ between two commits or trees; None stands for nothing at all."""
+    """Return the paths that differ between two commits or trees; None means an empty tree."""
     sides = (old or empty_tree_beside(new), new or empty_tree_beside(old))
     arguments = ("diff-tree", "-r", "--name-only", "--no-renames", "-z", *sides)
     return _split(ask_git(root, *arguments))
@@ -125,7 +125,7 @@ def names_off(
     found = _split(ask_git(root, *arguments, *pathspecs(paths)))
     if ref is None:
         return found
-    # A staged change that the working tree does not have any more is seen by the index alone.
+    # A staged change that is gone from the working tree is visible only in the index.
     cached = _split(ask_git(root, "diff", "--cached", *arguments[1:], *pathspecs(paths)))
     return tuple(dict.fromkeys((*found, *cached)))
 
@@ -139,7 +139,7 @@ def names_staged_off(root: Path, ref: str | None, paths: tuple[RepoPath, ...] = 
 
 
 def in_the_way(root: Path, names: Iterable[str]) -> tuple[str, ...]:
-    """Return what stands where files are to be written under other names: files below, or a file instead of a folder.
+    """Return what is in the way of files to be written: files below their names, or a file in place of a directory.
 
     Git overwrites such things when it is forced to, and ignored ones always.
     """

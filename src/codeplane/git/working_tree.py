@@ -1,9 +1,9 @@
-"""Working files in git's eyes: which differ from the index, and what git would write for an index entry."""
+"""Working files as git sees them: which differ from the index, and what git would write for an entry."""
 
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,6 @@ from typing import Final
 from codeplane.git.commands import Conditions, ask_git, must_change
 from codeplane.git.repository import Repository, run_git
 
-_CHANGED, _UNMERGED = "1", "u"
 _EXECUTABLE: Final = "100755"
 _ATTRIBUTES: Final = ".gitattributes"
 # Git LFS keeps the contents of its files itself; they may be too large for another copy.
@@ -23,53 +22,32 @@ _STATUS: Final = Path("/proc/self/status")
 Entries = Mapping[str, tuple[tuple[str, str, int], ...]]
 
 
-def dirty_paths(root: Path) -> list[str]:
-    """Return the tracked paths whose working file differs from the index, conflicts among them."""
-    arguments = ("--porcelain=v2", "-z", "--untracked-files=no", "--no-renames", "--ignore-submodules=all")
-    found = []
-    for item in os.fsdecode(ask_git(root, "status", *arguments)).split("\0"):
-        if item.startswith(f"{_CHANGED} "):
-            fields = item.split(" ", 8)
-            if fields[1][1] != ".":
-                found.append(fields[8])
-        elif item.startswith(f"{_UNMERGED} "):
-            found.append(item.split(" ", 10)[10])
-    return found
-
-
 def untracked_paths(root: Path) -> list[str]:
     """Return the files that git neither tracks nor ignores."""
     listing = ask_git(root, "ls-files", "--others", "--exclude-standard", "-z")
     return [path for path in os.fsdecode(listing).split("\0") if path]
 
 
-def has_hooks(root: Path) -> bool:
-    """Tell whether any hook of the repository would run."""
-    # Not as a question: those are asked with hooks switched off.
-    answer = must_change(root, "rev-parse", "--git-path", "hooks").stdout
-    place = root / os.fsdecode(answer).removesuffix("\n")
-    try:
-        with os.scandir(place) as found:
-            return any(not one.name.endswith(".sample") and os.access(one.path, os.X_OK) for one in found)
-    except OSError:
-        return False
-
-
-def hidden_paths(root: Path, touched: Entries, entries: Entries, marks: Mapping[str, str]) -> list[str]:
-    """Return files that git takes for unchanged although it could not write them again exactly as they are.
+def hidden_paths(
+    root: Path, touched: Entries, entries: Entries, marks: Mapping[str, str], dirty: Collection[str] = ()
+) -> list[str]:
+    """Return files that git considers unchanged although it could not restore them exactly.
 
     Among the `touched` ones these are files with other line ends or another mode than git gives, and those that a
     filter cleans; among all entries those that git was told not to look at.
     """
     there = {path for path in marks if os.path.lexists(root / path)}
-    # Of those that are skipped most are not there; of the others it is the exception that has to be known.
+    # Most skipped entries have no file; among the others only the exceptions matter.
     found = {path for path in there if path in touched or marks[path].upper() == SKIPPED}
     found.update(path for path in marks if path not in there and marks[path].upper() != SKIPPED)
     found.update(_changed_unseen(root, entries, sorted(there - found)))
     if any(path == _ATTRIBUTES or path.endswith(f"/{_ATTRIBUTES}") for path in touched):
-        # How files are written changes with them.
+        # They change how files are written.
         return [*found, *(path for path in touched if path not in found)]
     plain = {path: kept[0] for path, kept in touched.items() if len(kept) == 1 and path not in found}
+    plain = {path: kept for path, kept in plain.items() if path not in dirty}
+    if not plain:
+        return list(found)
     sizes = _sizes(root, {oid for _, oid, _ in plain.values()})
     umask = _umask()
     for path, (mode, oid, _) in plain.items():
@@ -83,7 +61,7 @@ def hidden_paths(root: Path, touched: Entries, entries: Entries, marks: Mapping[
         if status.st_size != sizes.get(oid, status.st_size) or stat.S_IMODE(status.st_mode) != usual:
             found.add(path)
     conversions = _conversions(root, plain)
-    is_converting = _has_line_ends_of_its_own(root)
+    is_converting = _converts_line_endings(root)
     found.update(path for path, values in conversions.items() if is_converting or values - _NO_CONVERSION)
     return [path for path in found if "lfs" not in conversions.get(path, ()) or path in marks]
 
@@ -117,7 +95,7 @@ def _sizes(root: Path, oids: set[str]) -> dict[str, int]:
 
 
 def _conversions(root: Path, paths: Iterable[str]) -> dict[str, set[str]]:
-    """Return the attributes by which git writes files otherwise than it keeps them."""
+    """Return the attributes that make git write files differently from how it stores them."""
     asked = b"".join(os.fsencode(path) + b"\0" for path in paths)
     if not asked:
         return {}
@@ -129,13 +107,13 @@ def _conversions(root: Path, paths: Iterable[str]) -> dict[str, set[str]]:
     return found
 
 
-def _has_line_ends_of_its_own(root: Path) -> bool:
+def _converts_line_endings(root: Path) -> bool:
     settings = run_git(root, "config", "-z", "--get-regexp", r"^core\.(autocrlf|eol)$").stdout_text.lower()
     return any(item.endswith(("\ntrue", "\ncrlf", "autocrlf")) for item in settings.split("\0"))
 
 
 def _umask() -> int:
-    """Return what new files of this process are denied; asking the system for it would change it for a moment."""
+    """Return the umask of this process; asking the system would change it for a moment."""
     try:
         lines = _STATUS.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
@@ -145,7 +123,7 @@ def _umask() -> int:
 
 @contextmanager
 def exported(repository: Repository, entries: Mapping[str, tuple[str, str]]) -> Iterator[Path]:
-    """Write what git would check out for entries (path to mode and object) into a directory of their own.
+    """Write what git would check out for entries (path to mode and object) into a separate directory.
 
     Line endings and filters are applied as in a checkout.
     """

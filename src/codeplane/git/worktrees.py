@@ -23,7 +23,7 @@ class Worktree:
 
     @property
     def is_locked(self) -> bool:
-        """Tell whether it may not be removed."""
+        """Tell whether it is locked against removal."""
         return self.lock_reason is not None
 
 
@@ -63,12 +63,12 @@ def find_worktree(root: Path, path: Path) -> Worktree:
     if found is not None:
         return found
     paths = [one.path for one in worktrees]
-    message = f"{path} is no working tree of this repository. There are: {', '.join(paths)}."
+    message = f"{path} is not a working tree of this repository. Working trees: {', '.join(paths)}."
     raise CodePlaneError("GIT_WORKTREE_UNUSABLE", message, details={"worktrees": paths})
 
 
 def add_worktree(root: Path, path: Path, commit: str | None, conditions: Conditions, options: tuple[str, ...]) -> None:
-    """Make a working tree."""
+    """Create a working tree."""
     must_change(
         root, "worktree", "add", *options, "--", str(path), *([commit] if commit else []), conditions=conditions
     )
@@ -81,13 +81,13 @@ def remove_worktree(root: Path, path: str, conditions: Conditions, *, force: boo
 
 
 def lock_worktree(root: Path, path: str, reason: str | None, conditions: Conditions) -> None:
-    """Forbid that a working tree is removed."""
+    """Protect a working tree from removal."""
     options = (f"--reason={reason}",) if reason is not None else ()
     must_change(root, "worktree", "lock", *options, "--", path, conditions=conditions)
 
 
 def unlock_worktree(root: Path, path: str, conditions: Conditions) -> None:
-    """Allow it again."""
+    """Allow the removal of a working tree again."""
     must_change(root, "worktree", "unlock", "--", path, conditions=conditions)
 
 

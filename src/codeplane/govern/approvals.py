@@ -222,7 +222,7 @@ class ApprovalBook:
                 raise CodePlaneError("APPROVAL_NOT_FOUND", f"There is no held call {hold_id[:80]}.")
             state = hold.state_at(now)
             if state != PENDING:
-                raise CodePlaneError("APPROVAL_EXPIRED", f"{hold_id} does not wait any more: it is {state}.")
+                raise CodePlaneError("APPROVAL_EXPIRED", f"{hold_id} is no longer waiting: it is {state}.")
             lasts = _USABLE_MS if answer.scope == ONCE else answer.minutes * 60_000
             hold = replace(
                 hold,
@@ -252,7 +252,7 @@ class ApprovalBook:
         def change(connection: sqlite3.Connection, _key: object) -> NewEvent | None:
             hold = _derived(Evidence(self._chain, connection), hold_id)
             if hold is None or hold.state_at(self._clock.now_ms()) != APPROVED:
-                raise CodePlaneError("APPROVAL_NOT_FOUND", f"There is no approval {hold_id[:80]} to take back.")
+                raise CodePlaneError("APPROVAL_NOT_FOUND", f"There is no approval {hold_id[:80]} to revoke.")
             hold = replace(hold, state=REVOKED)
             revoked.append(hold)
             _put(connection, hold)

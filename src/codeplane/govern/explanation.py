@@ -90,5 +90,5 @@ def _call_of(chain: EventChain, call_or_row: str) -> str:
 def _rules_of(chain: EventChain, digest: str) -> RuleTexts:
     found: tuple[LedgerRow, ...] = chain.rows(RowFilter(kinds=(RULES_KIND,), body_holds=digest, limit=1))
     if not found:
-        raise CodePlaneError("NOT_FOUND", f"The rules {digest[:16]} are not on record any more.")
+        raise CodePlaneError("NOT_FOUND", f"The rules {digest[:16]} are no longer on record.")
     return RuleTexts.from_dict(found[0].body["rules"])

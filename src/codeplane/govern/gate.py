@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from codeplane.core.callers import CallerKind
 from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.printable import printable_name, visible_text
@@ -17,17 +18,16 @@ from codeplane.govern.rulebook import Rulebook, RuleTexts
 from codeplane.govern.sessions_memory import SessionsMemory
 from codeplane.govern.shell_risk.context import ShellContext
 from codeplane.govern.sources import RuleSources
-from codeplane.govern.verdicts import Judgement, Verdict, judge
-from codeplane.ledger.callers import CallerKind
+from codeplane.govern.verdicts import Judgement, judge
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, NewEvent, RowFilter
-from codeplane.ledger.policy import Allow, CallFacts, Decision, Deny, Hold
+from codeplane.ledger.policy import CallFacts, Decision, Verdict
 
 _log = get_logger(__name__)
 RULES_KIND: Final = "rules_in_force"
 _TRIES: Final = 3
 _SHOWN_PATHS: Final = 200
 _PREVIEW_CHARS: Final = 20_000
-# Somebody else was faster, or a person has not answered yet: no sign of a loop.
+# Another session was faster, or a person has not answered yet: not a sign of a loop.
 _NO_LOOP: Final = frozenset(
     {"STALE_FILE", "APPROVAL_PENDING", "CIRCUIT_OPEN", "CANCELLED", "GIT_LOCKED", "TASK_BUDGET_EXCEEDED"}
 )
@@ -78,14 +78,14 @@ class Gate:
         except CodePlaneError:
             if facts.mutates:
                 raise
-            return Decision(Allow("reads go on"), "default")
+            return Decision(Verdict.ALLOW, "default")
         except Exception:  # noqa: BLE001 - whatever breaks here must refuse changes, not take the door down.
             _log.exception("the gate failed", extra=fields(operation=facts.operation))
             if not facts.mutates:
-                return Decision(Allow("reads go on"), "default")
+                return Decision(Verdict.ALLOW, "default")
             message = "The gate failed, so the change was refused."
-            report = ErrorReport("POLICY_DENIED", message, "A person looks at the log; reads still work.")
-            return Decision(Deny(report), "gate")
+            report = ErrorReport("POLICY_DENIED", message, "Ask a person to check the log; reads still work.")
+            return Decision(Verdict.DENY, "gate", report)
 
     def _decide(self, facts: CallFacts) -> Decision:
         decision: Decision | None = None
@@ -100,7 +100,7 @@ class Gate:
             is_used = said is not None and said.state == APPROVED and said.is_exact
             is_let_through = judgement.opinion.verdict is Verdict.ALLOW
             if said is not None and is_used and is_let_through and not self.approvals.use(said.hold_id, facts.call_id):
-                # Somebody else used it up at the same moment.
+                # Another call used it up at the same moment.
                 continue
             decision = self._decision(facts, texts, rules, call, judgement)
             break
@@ -211,21 +211,22 @@ class Gate:
         if facts.mutates:
             self._record_rules(texts, rules)
             explanation = {"rules": rules.digest, "call": call.as_dict(), "judgement": judgement.as_dict()}
-        opinion = judgement.opinion
+        opinion, policy = judgement.opinion, judgement.policy
         intent = call.selected_intent if rules.is_enforced else None
+        decision = Decision(opinion.verdict, policy, explanation=explanation, intent=intent)
         if opinion.verdict is Verdict.DENY:
-            report = opinion.report or ErrorReport("POLICY_DENIED", opinion.reason)
-            return Decision(Deny(report), judgement.policy, explanation, intent)
+            return replace(decision, report=opinion.report or ErrorReport("POLICY_DENIED", opinion.reason))
         if opinion.verdict is Verdict.ALLOW:
-            approval = call.approved.hold_id if call.approved is not None and call.approved.state == APPROVED else None
-            return Decision(Allow(opinion.reason), judgement.policy, explanation, intent, approval)
+            is_approved = call.approved is not None and call.approved.state == APPROVED
+            return replace(decision, approval=call.approved.hold_id if call.approved and is_approved else None)
         request = HoldRequest(
-            _key(facts, rules), opinion.reason, judgement.policy, opinion.rule, call.selected_intent,
+            _key(facts, rules), opinion.reason, policy, opinion.rule, call.selected_intent,
             self._card(facts, call, judgement), worktree=facts.worktree,
         )  # fmt: skip
         hold = self.approvals.request(request)
-        verdict = Hold(opinion.reason, hold.hold_id, hold.expires_ms, opinion.code)
-        return Decision(verdict, judgement.policy, explanation, intent)
+        details = {"hold_id": hold.hold_id, "expires_ms": hold.expires_ms, "policy": policy}
+        action = f"Go on with other work; once a person has approved {hold.hold_id}, send the same call again."
+        return replace(decision, report=ErrorReport(opinion.code, opinion.reason, action, details))
 
     def _card(self, facts: CallFacts, call: GovernedCall, judgement: Judgement) -> dict[str, Any]:
         preview = ""

@@ -36,7 +36,7 @@ class GovernedCall:
     """One call as policies see it; texts are redacted already.
 
     `is_person` marks a caller who has shown to be one. `unseen` are files that would be overwritten although the caller
-    has not seen what is in them. `unaccepted` are programs of the repository that git would run and that nobody has
+    has not seen what is in them. `unaccepted` are programs of the repository that git would run and that no person has
     accepted, `executed` the touched paths that git runs, `secrets` staged paths that look secret, each with the reason.
     `n_equal_failures` counts how often the same call has just failed or been refused. What `shell_risk` needs to know
     (`git_runs_helpers`, `leading_away`, `variables`, `shadowed`, `is_one_repository`) is looked up for commands only.

@@ -29,7 +29,7 @@ class IntentContext:
 
 
 def intent_context(context: IntentContext) -> str:
-    """Return `<intent_context>…</intent_context>`; texts of people stand in it as data."""
+    """Return `<intent_context>…</intent_context>`; texts of people are data in it."""
     intent = context.intent
     lines = [f'<intent_context id="{escape(intent.id)}" name="{escape(intent.name)}" status="{intent.status}">']
     lines += _listed("scope", intent.owned_scope)

@@ -38,7 +38,7 @@ class Intent:
 
     id: str = setting(doc="A short name such as INT-001.")
     name: str = setting(doc="What is to be done, in a few words.")
-    status: Status = setting("draft", doc="Only an active intent lets anything be changed.")
+    status: Status = setting("draft", doc="Only an active intent allows changes.")
     owned_scope: tuple[str, ...] = setting((), doc="Globs of the files that may be changed.")
     constraints: tuple[str, ...] = setting((), doc="What has to stay true.")
     acceptance_criteria: tuple[str, ...] = setting((), doc="When it is done.")
@@ -126,13 +126,13 @@ def parse_intents(text: str) -> IntentsDocument:
 
 
 def parse_ignored(text: str) -> tuple[str, ...]:
-    """Return the ids in `.intentignore`: one per line, `#` begins a comment, `*` stands for anything."""
+    """Return the ids in `.intentignore`: one per line, `#` begins a comment, `*` matches anything."""
     lines = (line.split("#", 1)[0].strip() for line in text.splitlines())
     return tuple(line for line in lines if line)
 
 
 def is_ignored(ignored: Sequence[str], intent_id: str) -> bool:
-    """Tell whether an id stands in `.intentignore`."""
+    """Tell whether an id is listed in `.intentignore`."""
     return any(
         re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), intent_id) is not None for pattern in ignored
     )
@@ -184,7 +184,7 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def _contradictions(document: IntentsDocument, source: TextSource) -> list[Problem]:
-    """Return what is wrong between intents, each with the line it stands in."""
+    """Return what is wrong between intents, each with its line."""
     items = _items(source)
     problems: list[Problem] = []
     first_lines: dict[str, int | None] = {}

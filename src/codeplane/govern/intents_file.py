@@ -27,7 +27,7 @@ def with_intent(text: str | None, intent: Intent) -> str:
         return _checked(f"{comments}active_intents:\n{_item(intent, 2)}", wanted)
     items = _list_node(text)
     if items.flow_style:
-        message = "The intents stand in one line; write them as a list with dashes first."
+        message = "The intents are on one line; write them as a list with dashes first."
         raise CodePlaneError("CONFIG_INVALID", message)
     indent = items.value[0].start_mark.column - 2
     head = text if text.endswith("\n") else f"{text}\n"
@@ -89,7 +89,7 @@ def _checked(text: str, wanted: IntentsDocument) -> str:
     if parse_intents(text) != wanted:
         raise CodePlaneError(
             "CONFIG_INVALID",
-            "The file is written in a way that cannot be changed safely.",
+            "The format of the file does not allow a safe change.",
             hint="Change .orchestration/active_intents.yaml by hand, then `cpl policy accept`.",
         )
     return text
@@ -127,7 +127,7 @@ def _end_of(text: str, node: Any) -> int:
         inner = last.value[-1]
         last = inner[1] if isinstance(inner, tuple) else inner
     at: int = last.end_mark.index
-    # The mark of a block text stands behind the line end already.
+    # The mark of a block text is behind the line end already.
     if at and text[at - 1 : at] == "\n":
         return at
     end = re.compile(r"[^\n]*(?:\n|$)").match(text, at)

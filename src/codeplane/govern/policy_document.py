@@ -43,15 +43,15 @@ class Rule:
 
     id: str = setting(doc="What the rule is called in answers and records.")
     decide: Decide = setting(doc="deny, hold (for a person) or allow (no person is asked).")
-    operations: tuple[str, ...] = setting((), doc="Operations or tools, `*` stands for anything.")
+    operations: tuple[str, ...] = setting((), doc="Operations or tools, `*` matches anything.")
     paths: tuple[str, ...] = setting((), doc="Globs of touched paths.")
-    intents: tuple[str, ...] = setting((), doc="Selected intents, `*` stands for anything.")
-    refs: tuple[str, ...] = setting((), doc="Git refs, `*` stands for anything.")
+    intents: tuple[str, ...] = setting((), doc="Selected intents, `*` matches anything.")
+    refs: tuple[str, ...] = setting((), doc="Git refs, `*` matches anything.")
     effects: tuple[EffectName, ...] = setting((), doc="One of these effects.")
     tool_classes: tuple[ToolClass, ...] = setting((), doc="Whose tools: own, native, mcp, custom.")
     reason: str = setting("", doc="What the caller and the person are told.")
-    examples: tuple[RuleExample, ...] = setting((), doc="Calls that the rule has to fit; checked at load.")
-    counter_examples: tuple[RuleExample, ...] = setting((), doc="Calls that it must not fit; checked at load.")
+    examples: tuple[RuleExample, ...] = setting((), doc="Calls that the rule must match; checked at load.")
+    counter_examples: tuple[RuleExample, ...] = setting((), doc="Calls that it must not match; checked at load.")
 
     def __post_init__(self) -> None:
         """Check globs and examples."""
@@ -89,13 +89,13 @@ class Rule:
 class ReadOnly:
     """What only reads, beyond what CodePlane knows: neither an intent nor a person is asked for."""
 
-    commands: tuple[str, ...] = setting((), doc="Shell commands, `*` stands for anything within a word.")
-    tools: tuple[str, ...] = setting((), doc="Tools of other servers or agents, `*` stands for anything.")
+    commands: tuple[str, ...] = setting((), doc="Shell commands, `*` matches anything within a word.")
+    tools: tuple[str, ...] = setting((), doc="Tools of other servers or agents, `*` matches anything.")
 
 
 @dataclass(frozen=True, slots=True)
 class QualityCommand:
-    """A command that is run after files were written; `{paths}` stands for them."""
+    """A command that is run after files were written; `{paths}` is replaced by them."""
 
     name: str = setting(doc="What it is called in answers, such as lint.")
     command: tuple[str, ...] = setting(doc="The program and its arguments.")
@@ -107,14 +107,14 @@ class QualityCommand:
 class PolicyDocument:
     """One policy file."""
 
-    version: int = setting(1, doc="The form of this file.", minimum=1, maximum=1)
-    handshake: Literal["session", "turn"] = setting("session", doc="How long a selected intent holds.")
+    version: int = setting(1, doc="The version of this file's format.", minimum=1, maximum=1)
+    handshake: Literal["session", "turn"] = setting("session", doc="How long a selected intent stays selected.")
     read_only: ReadOnly = setting(ReadOnly(), doc="What only reads.")
     verification: tuple[str, ...] = setting(VERIFICATION_SCRIPTS, doc="Scripts that verify: tests, linters, checks.")
     native_tools: tuple[str, ...] = setting((), doc="Names of agents' own tools.")
     mcp_tools: tuple[str, ...] = setting((), doc="Names of tools of other MCP servers.")
     custom_tools: tuple[str, ...] = setting((), doc="Names of a team's own tools.")
-    rules: tuple[Rule, ...] = setting((), doc="Rules; the strictest that fits decides.")
+    rules: tuple[Rule, ...] = setting((), doc="Rules; the strictest that matches decides.")
     quality: tuple[QualityCommand, ...] = setting((), doc="Commands that look at written files.")
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ from codeplane.govern.rulebook import Rulebook
 
 _PATHS: Final = "{paths}"
 _SHOWN_CHARS: Final = 2_000
-_OUTPUT_LIMIT: Final = 64_000
+_MAX_OUTPUT: Final = 64_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _run(
     argv = tuple(part for word in command.command for part in (paths if word == _PATHS else (word,)))
     before = {path: hash_of(path) for path in paths}
     try:
-        ended = run_process(ProcessRequest(argv, root, command.timeout_seconds, output_limit_bytes=_OUTPUT_LIMIT))
+        ended = run_process(ProcessRequest(argv, root, command.timeout_seconds, output_limit_bytes=_MAX_OUTPUT))
     except CodePlaneError as error:
         return QualityResult(command.name, argv, None, is_ok=False, output=error.message, duration_ms=0)
     changed = tuple((path, now) for path, old in before.items() if (now := hash_of(path)) != old)

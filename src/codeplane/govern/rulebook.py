@@ -164,9 +164,9 @@ class Rulebook:
             return "cannot be looked up: " + (self.problem or "there is no intents file")
         reason = self.intents.why_not_active(intent_id, now_ms)
         if reason is None and is_ignored(self.ignored, intent_id):
-            reason = "stands in .intentignore"
+            reason = "is listed in .intentignore"
         if reason is None and self.accepted is not None and self.accepted.why_not_active(intent_id, now_ms) is not None:
-            reason = "was added or reopened and nobody has accepted that yet (`cpl policy accept`)"
+            reason = "was added or reopened and is not accepted yet (`cpl policy accept`)"
         return reason
 
     def owns(self, intent_id: str, path: str) -> bool:

@@ -12,7 +12,7 @@ from codeplane.edit.records import RecordStore
 
 @dataclass(frozen=True, slots=True)
 class LineEdit:
-    """Lines of the file as the caller knew it, and what is to stand there."""
+    """Lines of the file as the caller knew it, and their replacement."""
 
     start_line: int
     end_line: int

@@ -2,20 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Protocol
 
 from codeplane.core.errors import ErrorReport
 from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.rulebook import Rulebook
-
-
-class Verdict(Enum):
-    """Deny beats hold, hold beats allow."""
-
-    ALLOW = "allow"
-    HOLD = "hold"
-    DENY = "deny"
+from codeplane.ledger.policy import Verdict
 
 
 @dataclass(frozen=True, slots=True)

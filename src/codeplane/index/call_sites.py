@@ -47,7 +47,7 @@ _MACRO_ARGUMENTS: Final = "token_tree"
 
 
 def root_of(path: str, text: bytes) -> Node | None:
-    """Return the syntax tree of a file; None where there is no grammar or it takes too long."""
+    """Return the syntax tree of a file; None without a grammar or when it takes too long."""
     language = load_language(dialect_of(path))
     if language is None or language.grammar is None:
         return None

@@ -17,7 +17,7 @@ _PLUGINS: Final = "pytest_plugins"
 _DYNAMIC_IMPORTS: Final = frozenset({"import_module", "__import__"})
 # What a test that imports one of these runs cannot be told from its imports.
 _STARTS_PROGRAMS: Final = ("subprocess", "runpy", "pexpect", "os/exec", "child_process", "node:child_process", "execa")
-# Languages whose tests stand in the files they test.
+# Languages whose tests are in the files they test.
 _TESTS_INSIDE: Final = frozenset({"rust"})
 _WORD: Final = re.compile(r"\w+")
 _FIXTURE: Final = re.compile(r"(?:^|\.)fixture\b")

@@ -15,7 +15,7 @@ from codeplane.index.ignore_rules import IgnoreRules
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file, directory or symbolic link that is there."""
+    """A file, directory or symbolic link in the tree."""
 
     path: RepoPath
     kind: str
@@ -25,7 +25,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that is there but not shown, and the rule or reason."""
+    """An entry that exists but is not shown, and the rule or reason."""
 
     path: str
     rule: str
@@ -34,7 +34,7 @@ class LeftOut:
 
 
 def count_left_out(items: Iterable[LeftOut]) -> dict[str, int]:
-    """Return how many paths each rule leaves out, by the rule and where it stands."""
+    """Return how many paths each rule leaves out, by the rule and its source."""
     found: dict[str, int] = {}
     for item in items:
         key = f"{item.rule} ({item.source})"

@@ -12,7 +12,7 @@ _VENDORED: Final = frozenset({"vendor", "vendored", "_vendor", "third_party", "n
 _TEST_MARKS: Final = ("test/", "tests/", "testing/", "spec/", "__tests__/", "test_", "_test.", ".test.", ".spec.")
 
 # So many paths, and whether they are tests, are remembered: an edit asks about all of them.
-_KNOWN_PATHS: Final = 100_000
+_MAX_KEPT_PATHS: Final = 100_000
 _TEST_FILE: Final = re.compile(
     r"(?:^|/)(?:test_[^/]*\.pyw?|[^/]*_tests?\.(?:py|go|rb|exs|c|cc|cpp|rs|lua|sh)|tests?\.py"
     r"|[^/]*\.(?:test|spec)\.(?:[cm]?[jt]sx?|vue)|[^/]*(?:Test|Tests|Spec|IT)\.(?:java|kt|scala|cs|php|swift|groovy)"
@@ -37,7 +37,7 @@ def is_test_path(path: str) -> bool:
     return any(mark in lowered for mark in _TEST_MARKS)
 
 
-@lru_cache(maxsize=_KNOWN_PATHS)
+@lru_cache(maxsize=_MAX_KEPT_PATHS)
 def is_test_file(path: str) -> bool:
     """Tell whether a path is that of a file that holds tests."""
     return _TEST_FILE.search(path) is not None

@@ -60,7 +60,7 @@ BUILT_IN_SOURCE = "always"
 _OR_BELOW = "(?:(?P<ps_d>/)|$)"
 # How the expression of a line begins that holds for names at any depth.
 _ANYWHERE = "^(?:.+/)?"
-# Lines that are a name at any depth, in which a star may stand for some letters; two of them say more.
+# Lines that are a name at any depth, in which a star may replace some letters; two stars mean more.
 _SIMPLE = re.compile(
     r"(?:\*\*/(?:[A-Za-z0-9._~-]+/)*)?(?:[A-Za-z0-9._~-]+(?:\*[A-Za-z0-9._~-]+)*\*?|\*[A-Za-z0-9._~-]+)"
 )
@@ -84,7 +84,7 @@ _HARD_KINDS = _EVERY_KIND - {RuleKind.SOFT}
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line and where it stands."""
+    """One line and its source."""
 
     line: str
     kind: RuleKind
@@ -115,7 +115,7 @@ class _Expressions:
     def __init__(self, numbers: list[int], patterns: list[str]) -> None:
         self.numbers = numbers
         is_simple = all(_backtracks_little(part) for part in patterns)
-        # One that is so manifold that it has to be looked at by itself makes all of them be looked at.
+        # One expression that may backtrack makes all of them be tried one by one.
         whole = re.compile("|".join(f"(?:{part})" for part in patterns)) if patterns and is_simple else None
         self.may_match: Callable[[str], object] = whole.match if whole is not None else lambda _: bool(numbers)
 
@@ -257,7 +257,7 @@ def _secret_match(entry: _Entry) -> _Compiled | None:
 
 # How many characters of a path come before what the rules of a directory look at, and those rules.
 _Level = tuple[int, _RuleList]
-# No directory has this name; it stands for what is above the root.
+# No directory has this name; it means the level above the root.
 _ABOVE = "/"
 
 

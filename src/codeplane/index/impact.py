@@ -4,6 +4,7 @@ Every match says how sure it is, and the answer as a whole says whether anything
 widened by guessing.
 """
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -20,6 +21,8 @@ COMPLETE = "complete"
 PARTIAL = "partial"
 HIGH = "high"
 LOW = "low"
+# The values of a JSON list that is given to a query.
+_LISTED = "(SELECT value FROM json_each(?))"
 
 
 class _TestFile(NamedTuple):
@@ -119,17 +122,14 @@ def imported_sources(reader: FactReader, test_files: Iterable[str]) -> ImportedS
     """Return the modules, files and directories of the repository that tests import, tests themselves left out."""
     wanted = sorted(set(test_files))
     tests = _test_files(reader)
-    files: dict[str, str] = {}
-    for chunk in _chunks(wanted):
-        marks = ", ".join("?" * len(chunk))
-        rows = reader.connection.execute(
-            "SELECT DISTINCT source.path, source.module FROM located JOIN files AS test USING (file_id)"  # noqa: S608
-            " JOIN files AS source"
-            " ON source.module = located.name OR source.module LIKE located.name || char(10) || '%'"
-            f" WHERE test.path IN ({marks}) AND located.module IS NOT NULL",
-            chunk,
-        )
-        files.update((path, qualifier(module, path)) for path, module in rows if path not in tests)
+    rows = reader.connection.execute(
+        "SELECT DISTINCT source.path, source.module FROM located JOIN files AS test USING (file_id)"
+        " JOIN files AS source"
+        " ON source.module = located.name OR source.module LIKE located.name || char(10) || '%'"
+        " WHERE test.path IN (SELECT value FROM json_each(?)) AND located.module IS NOT NULL",
+        (json.dumps(wanted),),
+    )
+    files = {path: qualifier(module, path) for path, module in rows if path not in tests}
     computed = _computed_imports(reader, {path: tests[path] for path in wanted if path in tests})
     return ImportedSources(
         PARTIAL if computed or any(path not in tests for path in wanted) else COMPLETE,
@@ -142,12 +142,11 @@ def imported_sources(reader: FactReader, test_files: Iterable[str]) -> ImportedS
 def uncovered_modules(reader: FactReader) -> tuple[str, ...]:
     """Return the source modules that no test imports, by name or by a parent or child of it."""
     tests = _test_files(reader)
-    imported: set[str] = set()
-    for chunk in _chunks([one.file_id for one in tests.values()]):
-        marks = ", ".join("?" * len(chunk))
-        rows = reader.connection.execute(f"SELECT DISTINCT name FROM located WHERE file_id IN ({marks})", chunk)  # noqa: S608
-        imported.update(row[0] for row in rows)
-    used = _files_used_by(reader, tests)
+    of_tests = f"WHERE file_id IN {_LISTED}"
+    ids = (json.dumps([one.file_id for one in tests.values()]),)
+    ask = reader.connection.execute
+    imported: set[str] = {row[0] for row in ask(f"SELECT DISTINCT name FROM located {of_tests}", ids)}  # noqa: S608 - ours
+    used: set[int] = {row[0] for row in ask(f"SELECT DISTINCT target_file FROM links {of_tests}", ids)}  # noqa: S608 - ours
     found = []
     for file_id, path, modules in reader.connection.execute(
         "SELECT file_id, path, module FROM files WHERE module <> ''"
@@ -181,10 +180,10 @@ def _imports_of_tests(
     """Return the tests that import one of the names, a parent or a part of one, with what they import."""
     if not names or not tests:
         return []
-    found: set[tuple[int, str]] = set()
-    for chunk in _chunks(sorted(names | parents)):
-        marks = ", ".join("?" * len(chunk))
-        found.update(reader.connection.execute(f"SELECT file_id, name FROM located WHERE name IN ({marks})", chunk))  # noqa: S608
+    wanted = (json.dumps(sorted(names | parents)),)
+    found: set[tuple[int, str]] = set(
+        reader.connection.execute(f"SELECT file_id, name FROM located WHERE name IN {_LISTED}", wanted)  # noqa: S608 - ours
+    )
     for name in names:
         # What begins with the name and a dot; the slash comes right after the dot.
         part = (f"{name}.", f"{name}/")
@@ -208,15 +207,6 @@ def _tests_among(files: Iterable[IndexedFile]) -> _TestFiles:
     }
 
 
-def _files_used_by(reader: FactReader, tests: _TestFiles) -> set[int]:
-    used: set[int] = set()
-    for chunk in _chunks([one.file_id for one in tests.values()]):
-        marks = ", ".join("?" * len(chunk))
-        rows = reader.connection.execute(f"SELECT DISTINCT target_file FROM links WHERE file_id IN ({marks})", chunk)  # noqa: S608
-        used.update(row[0] for row in rows)
-    return used
-
-
 def _computed_imports(reader: FactReader, tests: _TestFiles) -> tuple[str, ...]:
     """Return the tests that import by a name the syntax does not show."""
     known = {dialect for dialect in {one.dialect for one in tests.values()} if load_language(dialect) is not None}
@@ -234,9 +224,3 @@ def _touches(name: str, imported: set[str]) -> bool:
     if name in imported or any(parent in imported for parent in _parents(name)):
         return True
     return any(other.startswith(f"{name}.") for other in imported)
-
-
-def _chunks(items: list[str] | list[int], size: int = 400) -> Iterable[tuple[str | int, ...]]:
-    """Yield the items in groups that a query can take."""
-    for start in range(0, len(items), size):
-        yield tuple(items[start : start + size])

@@ -7,9 +7,8 @@ import json
 import marshal
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,43 +18,32 @@ from codeplane.core.ids import RandomIds
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.version import VERSION
 from codeplane.index.facts.outline import FORMAT
-from codeplane.index.sweep import FileStamp
-from codeplane.index.text_pack import Extent, TextPack
+from codeplane.index.scan import FileStamp
+from codeplane.index.text_pack import TextPack
 from codeplane.store.sqlite import Database, Schema
 
 _log = get_logger(__name__)
 
-_FILE_COLUMNS = (
-    "path, mtime_ns, ctime_ns, size, inode, checked_ns, text_id, problem, language, dialect, facts_id, unit_id, module,"
-    " epoch"
-)
 _SELECT_FILES: Final = (
     "SELECT file_id, path, mtime_ns, ctime_ns, size, inode, checked_ns, text_id, problem, language, epoch, facts_id,"
-    " unit_id, module, dialect FROM files"
+    " unit_id, module, dialect, coalesce(offset, 0), coalesce(length, 0), coalesce(line_count, 0)"
+    " FROM files LEFT JOIN texts USING (text_id)"
 )
-_SELECT_TEXTS: Final = "SELECT text_id, offset, length, line_count FROM texts"
 
-# What is said of a database that is not what it should be.
+# Error codes of a database that is damaged.
 DAMAGE: Final = frozenset({"STORE_CORRUPT", "INDEX_CORRUPT", "QUERY_FAILED"})
 PACK_IS_CUT: Final = "its text file is missing or cut"
-# Other processes may be building the whole index.
+# Another process may be building the whole index.
 _LOCK_SECONDS: Final = 600.0
-# Of so many epochs it is kept which facts the files had.
+# For this many epochs the index knows which facts the files had.
 KEPT_SNAPSHOTS: Final = 50
-# Where it stands that the links of the newest epoch are still to be made.
-UNLINKED: Final = "unlinked"
-# Where it stands which contexts were declared when the index was made.
+# The contexts that were declared when the index was built.
 DECLARED: Final = "declared_contexts"
-# So long a reader may go on with a pack that was replaced.
-_READERS_SECONDS: Final = 600
+# This many bytes of text that no file holds are kept, whatever the size of the rest.
+MAX_UNUSED_BYTES: Final = 16 * 1024 * 1024
 
-# Facts are kept as this version writes them; those of another version are made anew.
+# Facts are stored as this version writes them; those of another version are extracted again.
 FACTS_FORMAT = f"{VERSION}/{FORMAT}/{marshal.version}"
-
-# Filling an index row by row takes longer than making it anew, from so many rows on.
-_MANY_ROWS: Final = 10_000
-# So many rows go into a table with one statement; row by row it takes twice as long.
-_ROWS_AT_ONCE: Final = 32
 
 INDEX_SCHEMA = Schema(
     "index",
@@ -151,8 +139,8 @@ INDEX_SCHEMA = Schema(
 class IndexedFile(NamedTuple):
     """One file as the index knows it; a tuple, because one is made for every file when a process starts.
 
-    `problem` says why its text is not indexed, empty when it is; `module` names its modules, one per line, empty when
-    it is not linked.
+    `problem` says why its text is not indexed, empty when it is. `module` names its modules, one per line, empty when
+    it is not linked. `offset`, `length` and `line_count` describe its text in the pack.
     """
 
     file_id: int
@@ -163,39 +151,28 @@ class IndexedFile(NamedTuple):
     problem: str
     language: str
     epoch: int
-    facts_id: int | None = None
-    unit_id: int | None = None
-    module: str = ""
-    dialect: str = ""
-
-
-class IndexedText(NamedTuple):
-    """A text by its content, shared by every file and branch that holds it."""
-
-    text_id: int
-    extent: Extent
+    facts_id: int | None
+    unit_id: int | None
+    module: str
+    dialect: str
+    offset: int
+    length: int
     line_count: int
 
 
 class StoredState(NamedTuple):
-    """What the database holds of one epoch: the files, the rows of texts that some file holds, the size of the pack.
-
-    A large first build publishes everything but the links before them: until these follow, it is not linked.
-    """
+    """What the database holds of one epoch: the files, and the size of the pack."""
 
     epoch: int
     files: dict[str, IndexedFile]
-    text_rows: Sequence[tuple[Any, ...]]
     pack_size: int
-    is_linked: bool = True
 
 
 class Published(NamedTuple):
-    """What tells one published state from every other: the epoch, the pack that holds its texts, and its links."""
+    """What tells one published state from every other: the epoch, and the pack that holds its texts."""
 
     epoch: int
     pack: str
-    is_linked: bool
 
 
 def declared_text(declared: Iterable[tuple[str, str]]) -> str:
@@ -206,7 +183,7 @@ def declared_text(declared: Iterable[tuple[str, str]]) -> str:
 class IndexStore:
     """Opens `index.db` and its pack, and starts over when they cannot be trusted.
 
-    `last_epoch` gives the last epoch that anybody was told of; those of a new database go on above it.
+    `last_epoch` gives the newest epoch in the ledger; those of a new database go on above it.
     Invariant: `healed` says in words what was thrown away, empty when nothing was.
     """
 
@@ -227,6 +204,8 @@ class IndexStore:
                 self.start_over("its text file was changed")
             elif self.meta("format", FACTS_FORMAT) != FACTS_FORMAT:
                 self.start_over("its facts were made by another version")
+            elif self._is_mostly_unused():
+                self.start_over("most of its text was no longer in use")
             if self.meta("format") != FACTS_FORMAT:
                 self.set_meta({"format": FACTS_FORMAT, "epoch": str(max(self.epoch(), self._last_epoch()))})
         except CodePlaneError as error:
@@ -237,27 +216,27 @@ class IndexStore:
     def _pack(self) -> TextPack:
         """Return this database's own pack; its name is drawn, so that no state of another index can read it."""
         with self.database.write() as connection:
-            connection.execute("INSERT OR IGNORE INTO meta VALUES ('pack', ?)", (drawn_pack_name(),))
+            drawn = f"text-{RandomIds().new('p')[2:12]}.pack"
+            connection.execute("INSERT OR IGNORE INTO meta VALUES ('pack', ?)", (drawn,))
             name = str(connection.execute("SELECT value FROM meta WHERE key = 'pack'").fetchone()[0])
-        self._remove_old_packs(name)
         return TextPack(self.directory / name)
 
-    def _remove_old_packs(self, name: str) -> None:
-        """Remove the packs that compaction replaced, unless somebody may still be reading them."""
-        with suppress(OSError):
-            newest = (self.directory / name).stat().st_mtime
-            for pack in self.directory.glob("text-*.pack"):
-                if pack.name != name and pack.stat().st_mtime < newest - _READERS_SECONDS:
-                    pack.unlink()
+    def _is_mostly_unused(self) -> bool:
+        """Tell whether texts of earlier states take more room than the texts in use, and more than a little.
 
-    def follow_pack(self, connection: sqlite3.Connection) -> None:
-        """Use the pack that the database names now; another process may have written a new one."""
-        row = connection.execute("SELECT value FROM meta WHERE key = 'pack'").fetchone()
-        if row is not None and row[0] != self.pack.path.name:
-            self.pack = TextPack(self.directory / str(row[0]))
+        Texts of other branches are kept for a while, so that switching back to a branch costs no parsing.
+        """
+        size = self.pack_size()
+        if size <= MAX_UNUSED_BYTES:
+            return False
+        with self.database.read() as connection:
+            row = connection.execute(
+                "SELECT coalesce(sum(length), 0) FROM texts WHERE text_id IN (SELECT text_id FROM files)"
+            ).fetchone()
+        return size > 2 * int(row[0]) + MAX_UNUSED_BYTES
 
     def reopen(self) -> None:
-        """Use the files that are there now, after another process removed or replaced them."""
+        """Open the current files, after another process removed or replaced them."""
         self.database.close()
         self._open_both()
 
@@ -325,12 +304,12 @@ class IndexStore:
         return number_of(self.meta("epoch", "0"))
 
     def published(self) -> Published:
-        """Return what the newest state is known by."""
+        """Return what identifies the newest state."""
         with self.database.read() as connection:
             return published_in(connection)
 
     def pack_size(self) -> int:
-        """Return how many bytes of the pack are in use or were."""
+        """Return how many bytes of the pack were written."""
         return number_of(self.meta("pack_size", "0"))
 
     def load(self) -> StoredState:
@@ -338,15 +317,9 @@ class IndexStore:
         with self.database.read() as connection:
             connection.execute("BEGIN")
             try:
-                self.follow_pack(connection)
                 return stored_state(connection)
             finally:
                 connection.execute("ROLLBACK")
-
-    def text_by_hash(self, connection: sqlite3.Connection, sha256: str) -> IndexedText | None:
-        """Return a text by its raw hash, also one that no file holds any more."""
-        row = connection.execute(f"{_SELECT_TEXTS} WHERE sha256 = ?", (sha256,)).fetchone()
-        return text_from(row) if row else None
 
     def close(self) -> None:
         """Close the database."""
@@ -362,19 +335,13 @@ def number_of(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise CodePlaneError("INDEX_CORRUPT", f"`{text[:40]}` stands in the index in the place of a number.") from error
-
-
-def drawn_pack_name() -> str:
-    """Return a new name for a pack."""
-    return f"text-{RandomIds().new('p')[2:12]}.pack"
+        raise CodePlaneError("INDEX_CORRUPT", f"The index holds `{text[:40]}` where a number belongs.") from error
 
 
 def published_in(connection: sqlite3.Connection) -> Published:
-    """Return what the newest state that a connection sees is known by."""
-    rows = connection.execute("SELECT key, value FROM meta WHERE key IN ('epoch', 'pack', ?)", (UNLINKED,))
-    values = {row[0]: row[1] for row in rows}
-    return Published(number_of(values.get("epoch", "0")), str(values.get("pack", "")), values.get(UNLINKED, "") == "")
+    """Return what identifies the newest state that a connection sees."""
+    values = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('epoch', 'pack')").fetchall())
+    return Published(number_of(values.get("epoch", "0")), str(values.get("pack", "")))
 
 
 def write_meta(connection: sqlite3.Connection, values: Mapping[str, str]) -> None:
@@ -384,85 +351,24 @@ def write_meta(connection: sqlite3.Connection, values: Mapping[str, str]) -> Non
     )
 
 
-def insert_rows(
-    connection: sqlite3.Connection, into: str, rows: Sequence[tuple[object, ...]], on_conflict: str = ""
-) -> None:
-    """Insert rows; `into` is the statement before their values and `on_conflict` what stands after them."""
-    if not rows:
-        return
-    one = f"({', '.join('?' * len(rows[0]))})"
-    n_together = len(rows) - len(rows) % _ROWS_AT_ONCE
-    if n_together:
-        firsts = range(0, n_together, _ROWS_AT_ONCE)
-        together = (tuple(chain.from_iterable(rows[first : first + _ROWS_AT_ONCE])) for first in firsts)
-        connection.executemany(f"{into} VALUES {', '.join([one] * _ROWS_AT_ONCE)} {on_conflict}", together)
-    connection.executemany(f"{into} VALUES {one} {on_conflict}", rows[n_together:])
-
-
-@contextmanager
-def filling_definitions(connection: sqlite3.Connection, n_rows: int) -> Iterator[None]:
-    """Insert rows into `definitions`; where there were none, its indexes are made at the end."""
-    is_first = connection.execute("SELECT 1 FROM definitions LIMIT 1").fetchone() is None
-    if n_rows < _MANY_ROWS or not is_first:
-        yield
-        return
-    indexes = connection.execute(
-        "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'definitions' AND sql IS NOT NULL"
-    ).fetchall()
-    for name, _ in indexes:
-        connection.execute(f"DROP INDEX {name}")
-    yield
-    for _, statement in indexes:
-        connection.execute(statement)
-
-
-def write_files(connection: sqlite3.Connection, rows: Sequence[tuple[object, ...]]) -> None:
-    """Insert or replace files; a row has the columns of `_FILE_COLUMNS`."""
-    names = _FILE_COLUMNS.split(", ")
-    updates = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
-    insert_rows(connection, f"INSERT INTO files ({_FILE_COLUMNS})", rows, f"ON CONFLICT (path) DO UPDATE SET {updates}")
-
-
 def stored_state(connection: sqlite3.Connection) -> StoredState:
     """Return everything that is known of the epoch that a connection sees."""
-    published = published_in(connection)
     size = connection.execute("SELECT value FROM meta WHERE key = 'pack_size'").fetchone()
-    held = f"{_SELECT_TEXTS} WHERE text_id IN (SELECT text_id FROM files WHERE text_id IS NOT NULL)"  # noqa: S608 - ours
-    return StoredState(
-        published.epoch,
-        {row[1]: _file(row) for row in _rows(connection, _SELECT_FILES)},
-        _rows(connection, held),
-        number_of(size[0] if size else "0"),
-        published.is_linked,
-    )
+    cursor = connection.cursor()
+    # Plain tuples, all at once: rows with names take much longer to make.
+    cursor.row_factory = None
+    rows = cursor.execute(_SELECT_FILES).fetchall()
+    epoch = published_in(connection).epoch
+    return StoredState(epoch, {row[1]: _file(row) for row in rows}, number_of(size[0] if size else "0"))
 
 
 def stored_files(connection: sqlite3.Connection, paths: Iterable[str]) -> dict[str, IndexedFile]:
-    """Return some files by path; one that is not there is left out."""
+    """Return some files by path; those that are not indexed are left out."""
     found = (connection.execute(f"{_SELECT_FILES} WHERE path = ?", (path,)).fetchone() for path in paths)
     return {row[1]: _file(row) for row in found if row is not None}
-
-
-def stored_texts(connection: sqlite3.Connection, text_ids: Iterable[int | None]) -> list[tuple[Any, ...]]:
-    """Return the rows of some texts."""
-    found = (connection.execute(f"{_SELECT_TEXTS} WHERE text_id = ?", (text_id,)).fetchone() for text_id in text_ids)
-    return [tuple(row) for row in found if row is not None]
-
-
-def _rows(connection: sqlite3.Connection, query: str) -> list[tuple[Any, ...]]:
-    """Return all rows of a query as plain tuples, which are made much faster than rows with names."""
-    cursor = connection.cursor()
-    cursor.row_factory = None
-    # All at once takes a fifth less than one by one.
-    return cursor.execute(query).fetchall()
 
 
 def _file(row: Sequence[Any]) -> IndexedFile:
     # Naming the fields would take twice as long.
     new = tuple.__new__
     return new(IndexedFile, (row[0], row[1], new(FileStamp, row[2:6]), *row[6:]))
-
-
-def text_from(row: Sequence[Any]) -> IndexedText:
-    """Return a text from its row."""
-    return IndexedText(row[0], Extent(row[1], row[2]), row[3])

@@ -1,19 +1,18 @@
 """Tier 0: ranked full text with tantivy, one document per file; it finds candidates and proves nothing.
 
 Each generation is a directory of its own beside a pointer file, so that a rebuild never touches what readers use.
-One document holds the epoch; when it differs from the database's, what changed since is put in before an answer, or
-everything when that is not known. Small updates leave that to whoever asks next: merging segments would take longer
-than all the rest of them. The binding offers no payload of commits, in which the epoch would otherwise stand. Files are
-known by path; their numbers and units are the database's, which keeps them current when contexts change.
-Words are split at everything that is no letter or digit; names of the file's facts are kept whole and, apart, in their
-camel-case parts. Tokenizers by regular expression took ten times as long.
+One document holds the epoch. When it differs from the database's, a ranked question first adds what changed since, or
+everything when that is not known: updates of the index never wait for tantivy. The binding offers no payload of
+commits, in which the epoch would otherwise be. Files are known by path; their ids and units are the database's.
+Words are split at everything that is not a letter or digit; names of the file's facts are kept whole and, apart, in
+their camel-case parts. Tokenizers by regular expression took ten times as long.
 """
 
 import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from codeplane.core.ids import RandomIds
 from codeplane.core.logs import fields, get_logger
 from codeplane.index.facts.columns import names_of
 from codeplane.index.facts.queries import checked
+from codeplane.index.index_store import KEPT_SNAPSHOTS
 
 _log = get_logger(__name__)
 
@@ -41,10 +41,7 @@ _GENERATION: Final = re.compile(r"gen-[0-9a-z]+")
 
 
 class LexicalDocument(NamedTuple):
-    """A file as it is indexed: where its text lies in the pack, and the identifiers of its facts with blanks between.
-
-    A tuple of plain values, so that it can cross between processes.
-    """
+    """A file as it is ranked: the place of its text in the pack, and the identifiers of its facts, blanks between."""
 
     path: str
     language: str
@@ -61,58 +58,14 @@ class RankedFile:
     score: float
 
 
-def documents_to_rank(
-    connection: sqlite3.Connection, names: Mapping[int, str], wanted: frozenset[str] | None
-) -> Iterator[LexicalDocument]:
-    """Yield the files of these paths, or all, as the ranked text takes them; `names` are those known by facts."""
-    if wanted is not None and not wanted:
-        return
+def _documents(connection: sqlite3.Connection, wanted: frozenset[str] | None) -> Iterator[LexicalDocument]:
+    """Yield the files of these paths, or all, as tantivy takes them."""
     rows = connection.execute(
         "SELECT path, language, offset, length, facts_id FROM files JOIN texts USING (text_id) ORDER BY path"
-    )
+    ).fetchall()
     for path, language, offset, length, facts_id in rows:
         if wanted is None or path in wanted:
-            known = names.get(facts_id)
-            spelled = known if known is not None else names_of(connection, facts_id)
-            yield LexicalDocument(path, language, offset, length, spelled)
-
-
-class LexicalUpdate:
-    """What goes into the index and what comes out of it, collected; nothing happens before `LexicalIndex.finish`.
-
-    A `directory` is that of a new generation, for which every file of the tree has to be put. Another process may
-    fill it meanwhile: `filled` waits for it and returns what went wrong, empty for nothing, None when it failed itself.
-    """
-
-    def __init__(self, directory: Path | None) -> None:
-        self.directory = directory
-        self.documents: list[LexicalDocument] = []
-        self.removed: list[str] = []
-        self.filled: Callable[[], bytes | None] | None = None
-
-    @property
-    def is_new(self) -> bool:
-        """Tell whether this fills a generation of its own."""
-        return self.directory is not None
-
-    def drop(self) -> None:
-        """Remove the generation that was begun."""
-        if self.directory is not None:
-            shutil.rmtree(self.directory, ignore_errors=True)
-
-
-def fill_generation(directory: Path, pack: Path, documents: Iterable[LexicalDocument], epoch: int) -> None:
-    """Write a new generation as the state of an epoch.
-
-    Raises:
-        ValueError, OSError: it could not be written.
-    """
-    # A process that ended may have begun.
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir()
-    with _panics_as_errors():
-        index = _registered(tantivy.Index(_schema(), str(directory)))
-        _write(index, pack, documents, (), epoch, is_new=True)
+            yield LexicalDocument(path, language, offset, length, names_of(connection, facts_id))
 
 
 def _write(
@@ -124,9 +77,9 @@ def _write(
     *,
     is_new: bool,
 ) -> None:
-    """Take out what is gone, add documents and make all of it visible as the state of an epoch.
+    """Remove documents, add others and make all of it visible as the state of an epoch.
 
-    A new generation comes in parts, because nobody reads it yet.
+    A new generation is committed in parts, because it has no readers yet.
     """
     writer = index.writer(_HEAP_BYTES if is_new else _SMALL_HEAP_BYTES, num_threads=1)
     for path in (*gone, _EPOCH_KEY):
@@ -165,51 +118,48 @@ class LexicalIndex:
         self._opened = ""
         self.healed = ""
 
-    def begin(self, epoch: int) -> LexicalUpdate | None:
-        """Begin an update of the state of an epoch; a new generation when that is not held, None when none can be."""
-        try:
-            index = self._current()
-            if index is not None and self._epoch(index) == epoch:
-                return LexicalUpdate(None)
-        except (ValueError, OSError) as error:
-            self._report(str(error))
-        try:
-            return LexicalUpdate(self._begin_generation())
-        except OSError as error:
-            _log.warning("the ranked text index could not be begun", extra=fields(reason=str(error)))
-            return None
-
-    def finish(self, update: LexicalUpdate, pack: Path, epoch: int) -> None:
-        """Make an update the state of an epoch.
+    def follow(self, connection: sqlite3.Connection, pack: Path, epoch: int) -> None:
+        """Bring the index to an epoch of the database.
 
         Raises:
             CodePlaneError: INDEX_CORRUPT when it cannot be written.
         """
+        held = self.epoch()
+        if held == epoch:
+            return
         try:
-            if update.directory is None:
-                self._write_into_current(update, pack, epoch)
-                return
-            failure = update.filled() if update.filled is not None else None
-            if failure is None:
-                fill_generation(update.directory, pack, update.documents, epoch)
-            elif failure:
-                raise ValueError(failure.decode("utf-8", "replace"))  # noqa: TRY301 - told like what fails here
-            self._point_to(update.directory.name)
+            if max(0, epoch - KEPT_SNAPSHOTS) < held < epoch:
+                rows = connection.execute("SELECT DISTINCT path FROM snapshots WHERE epoch > ?", (held,))
+                changed = frozenset(row[0] for row in rows)
+                self._write_into_current(pack, _documents(connection, changed), changed, epoch)
+            else:
+                self._fill_generation(pack, _documents(connection, None), epoch)
         except (ValueError, OSError) as error:
-            update.drop()
             raise CodePlaneError("INDEX_CORRUPT", f"The ranked text index could not be written: {error}") from error
 
-    def _write_into_current(self, update: LexicalUpdate, pack: Path, epoch: int) -> None:
+    def _write_into_current(
+        self, pack: Path, documents: Iterable[LexicalDocument], gone: Iterable[str], epoch: int
+    ) -> None:
         with _panics_as_errors():
             index = self._current()
             if index is None:
                 raise ValueError("it is gone")
-            gone = [*update.removed, *(one.path for one in update.documents)]
-            _write(index, pack, update.documents, gone, epoch, is_new=False)
+            _write(index, pack, documents, gone, epoch, is_new=False)
             index.reload()
 
+    def _fill_generation(self, pack: Path, documents: Iterable[LexicalDocument], epoch: int) -> None:
+        directory = self._begin_generation()
+        try:
+            with _panics_as_errors():
+                index = _registered(tantivy.Index(_schema(), str(directory)))
+                _write(index, pack, documents, (), epoch, is_new=True)
+            self._point_to(directory.name)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+
     def epoch(self) -> int:
-        """Return the epoch whose state the index is, -1 when it is none that can be read."""
+        """Return the epoch of the index, -1 when it cannot be read."""
         try:
             index = self._current()
             return self._epoch(index) if index is not None else -1
@@ -221,8 +171,8 @@ class LexicalIndex:
         """Return at most `limit` files that hold all words of a query, the best first; quotes make a phrase.
 
         Raises:
-            CodePlaneError: INVALID_ARGUMENTS for a limit that is none or a query without words; INDEX_CORRUPT when
-                it cannot be read, after which it is built anew.
+            CodePlaneError: INVALID_ARGUMENTS for an invalid limit or a query without words; INDEX_CORRUPT when
+                it cannot be read, after which it is built again.
         """
         checked(limit)
         try:
@@ -231,7 +181,7 @@ class LexicalIndex:
                 return self._ranked(index, query, limit, language) if index is not None else []
         except (ValueError, OSError) as error:
             self._report(str(error))
-            # Without a pointer it is held for no epoch, so that whoever asks next builds it anew.
+            # Without a pointer it has no epoch, so the next question builds it again.
             with suppress(OSError):
                 (self._directory / "current").unlink(missing_ok=True)
             raise CodePlaneError("INDEX_CORRUPT", f"The ranked text index cannot be read: {error}") from error
@@ -313,7 +263,7 @@ class LexicalIndex:
     def _begin_generation(self) -> Path:
         directory = self._directory / f"gen-{RandomIds().new('g')[2:14]}"
         directory.mkdir(parents=True)
-        # What failed updates left would otherwise add up on a full disk.
+        # Leftovers of failed updates would otherwise add up on a full disk.
         current = self._generation()
         self._remove_others({directory.name, current.name if current is not None else ""})
         return directory
@@ -348,7 +298,7 @@ class LexicalIndex:
 def _panics_as_errors() -> Iterator[None]:
     """Raise ValueError where tantivy panics, as it does on some damaged files, or its documents are not as expected.
 
-    The binding's PanicException can be imported from nowhere and is no Exception: nobody else would catch it.
+    The binding's PanicException cannot be imported and is not an Exception, so nothing else would catch it.
     """
     try:
         yield

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from codeplane.index.facts.outline import SIGNATURE
-from codeplane.index.facts.reader import FactReader
+from codeplane.index.facts.reader import FactReader, Place
 from codeplane.index.method_shapes import go_shape
-from codeplane.index.relations import Place, TypeGraph, files_where, members_of
+from codeplane.index.relations import TypeGraph, members_of
 from codeplane.languages.facts import DefinitionKind
 
 _CONCRETE: Final = frozenset({int(DefinitionKind.STRUCT), int(DefinitionKind.TYPE)})
@@ -36,7 +36,7 @@ def go_implementations(reader: FactReader, graph: TypeGraph, interface: Place) -
     wanted, unknown = _method_set(reader, graph, interface, set())
     answer = Implementations(frozenset(wanted), unknown_parts=unknown)
     home = reader.file(interface[0])
-    for file in files_where(reader, lambda language: language == "go") if wanted else ():
+    for file in reader.files_with_facts(lambda language: language == "go") if wanted else ():
         outline = reader.outline(file.facts_id or 0)
         is_home = home is not None and file.modules == home.modules
         if not is_home and not all(name[:1].isupper() for name in wanted):
@@ -66,19 +66,16 @@ def _method_set(
 ) -> tuple[dict[str, str], list[str]]:
     """Return the methods of a type with those it embeds, by name, and the embedded types that are not known."""
     seen.add(place)
-    file = reader.file(place[0])
-    outline = reader.outline(file.facts_id or 0 if file is not None else 0)
+    outline = reader.outline_of(place[0])
     found: dict[str, str] = {}
     for name, members in members_of(reader, place).items():
         for file_id, number in members:
-            holder = reader.file(file_id)
-            rows = reader.outline(holder.facts_id or 0 if holder is not None else 0)
+            rows = reader.outline_of(file_id)
             if rows.kinds[number] == _METHOD:
                 found[name] = str(rows.definition_rows.column(SIGNATURE)[number])
     unknown: list[str] = []
     for base in graph.bases.get(place, ()):
-        base_file = reader.file(base[0])
-        kind = reader.outline(base_file.facts_id or 0 if base_file is not None else 0).kinds[base[1]]
+        kind = reader.outline_of(base[0]).kinds[base[1]]
         # A type made of a struct has none of its methods; one made of an interface has.
         if base in seen or (outline.kinds[place[1]] == _TYPE and kind != _INTERFACE):
             continue

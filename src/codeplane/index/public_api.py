@@ -161,7 +161,7 @@ class _Offers:
             yield ApiName(module, one.exported_name, one.def_uid, one.certainty, one.evidence_kind, file.path)
 
     def members(self, file: FactFile, number: int) -> Iterator[tuple[int, str, str]]:
-        """Yield number, name and the words before it of what stands in a module that is written inside a file."""
+        """Yield number, name and preceding words of each definition in a module that is written inside a file."""
         outline, text = self.outline(file), self.reader.text(file)
         scope = outline.definition(number).body_scope
         for other in range(outline.n_visible):

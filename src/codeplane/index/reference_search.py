@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from codeplane.index.facts.file_view import FileView
-from codeplane.index.facts.outline import ALTERNATIVES_OR_IMPORT, NAME_START, PATH, Op, Outline
-from codeplane.index.facts.reader import FactFile, FactReader, line_and_column
+from codeplane.index.facts.outline import ALTERNATIVES_OR_IMPORT, NAME_START, Op, Outline
+from codeplane.index.facts.reader import FactFile, FactReader, Place, line_and_column
 from codeplane.index.linking.alternatives import alternatives_of
-from codeplane.index.linking.stored_links import Step, Tier
+from codeplane.index.linking.stored_links import Tier
 from codeplane.index.symbol_search import SymbolHit
 from codeplane.languages.facts import ReferenceRole
 
@@ -28,17 +28,17 @@ class ReferenceHit:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """One symbol: the definition that was asked for, all its alternatives, and what may stand in for them.
+    """One symbol: the definition that was asked for, all its alternatives, and their substitutes.
 
     `substitutes` are definitions that another file uses in place of the symbol when importing it fails.
     """
 
     asked: SymbolHit
-    alternatives: tuple[tuple[int, int], ...]
-    substitutes: tuple[tuple[int, int], ...]
+    alternatives: tuple[Place, ...]
+    substitutes: tuple[Place, ...]
 
     @property
-    def targets(self) -> tuple[tuple[int, int], ...]:
+    def targets(self) -> tuple[Place, ...]:
         """Return every definition whose references are references of the symbol."""
         return *self.alternatives, *self.substitutes
 
@@ -53,7 +53,7 @@ class ReferenceCount(NamedTuple):
 def symbols_of(reader: FactReader, hits: Iterable[SymbolHit]) -> list[Symbol]:
     """Return the symbols that some definitions belong to; alternatives of one symbol come once."""
     found: list[Symbol] = []
-    known: set[tuple[int, int]] = set()
+    known: set[Place] = set()
     for hit in hits:
         if (hit.file.file_id, hit.number) in known:
             continue
@@ -120,9 +120,9 @@ def _files_with_references(reader: FactReader, symbol: Symbol) -> list[FactFile]
     return [file for file in files if file is not None and file.facts_id is not None]
 
 
-def _substitutes(reader: FactReader, alternatives: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+def _substitutes(reader: FactReader, alternatives: tuple[Place, ...]) -> tuple[Place, ...]:
     """Return the definitions that files use where importing a symbol fails (`try: import`, `except: def`)."""
-    found: list[tuple[int, int]] = []
+    found: list[Place] = []
     for target in alternatives:
         rows = reader.connection.execute(
             "SELECT file_id, facts_id FROM links JOIN files USING (file_id)"
@@ -136,9 +136,7 @@ def _substitutes(reader: FactReader, alternatives: tuple[tuple[int, int], ...]) 
     return tuple(dict.fromkeys(found))
 
 
-def _substitutes_in(
-    reader: FactReader, file_id: int, outline: Outline, target: tuple[int, int]
-) -> Iterator[tuple[int, int]]:
+def _substitutes_in(reader: FactReader, file_id: int, outline: Outline, target: Place) -> Iterator[Place]:
     targets, numbers = reader.resolution(file_id)
     for expression, number in enumerate(numbers):
         op, operand, _ = outline.expression(expression)
@@ -150,11 +148,9 @@ def _substitutes_in(
             yield file_id, bound[1]
 
 
-def _own_start(reader: FactReader, target: tuple[int, int]) -> int:
+def _own_start(reader: FactReader, target: Place) -> int:
     """Return where the name of a definition is in its file."""
-    file = reader.file(target[0])
-    outline = reader.outline(file.facts_id or 0) if file is not None else None
-    return int(outline.definition_rows.column(NAME_START)[target[1]]) if outline is not None else -1
+    return int(reader.outline_of(target[0]).definition_rows.column(NAME_START)[target[1]])
 
 
 def find_possible_references(
@@ -180,27 +176,6 @@ def find_possible_references(
             is_definition = view.columns.roles[position] == ReferenceRole.DEFINITION
             if tier in tiers and meant is None and not is_definition:
                 yield _hit(view, position, Tier.ANCHORED)
-
-
-def evidence_words(reader: FactReader, chain: tuple[tuple[int, int, int], ...]) -> list[str]:
-    """Return the chain that proves a reference, step by step, in words."""
-    words = []
-    for step, file_id, number in chain:
-        file = reader.file(file_id)
-        if file is None or file.facts_id is None:
-            continue
-        outline = reader.outline(file.facts_id)
-        if step in {Step.IMPORT, Step.STAR}:
-            row = outline.import_rows[number]
-            what = f"import of {row[2] or row[1]} from {row[1]}" if row[2] else f"import of {row[1]}"
-        elif step in {Step.MEMBER, Step.BASE, Step.TYPE}:
-            what = f"{Step(step).name.lower()} of {outline.definition_rows.column(PATH)[number]}"
-        elif step == Step.EXPORT:
-            what = f"export of {outline.export_rows[number][0]}"
-        else:
-            what = "name of the module"
-        words.append(f"{file.path}: {what}")
-    return words
 
 
 def hit_at(path: str, text: bytes, start: int, tier: Tier, role: ReferenceRole) -> ReferenceHit:

@@ -4,22 +4,20 @@ Each answer comes with what could not be resolved, so that no answer looks compl
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from codeplane.index.call_sites import root_of
 from codeplane.index.facts.compiling import CLASS_LIKE
 from codeplane.index.facts.outline import NAME, NAME_START, OWNER, PATH, SIGNATURE, START, Op, Outline
-from codeplane.index.facts.reader import FactFile, FactReader
+from codeplane.index.facts.reader import FactFile, FactReader, Place
 from codeplane.index.import_search import find_imports
 from codeplane.index.linking.stored_links import Chain, Step
 from codeplane.index.method_shapes import has_same_parameters
-from codeplane.index.symbol_search import SymbolHit
+from codeplane.index.symbol_search import SymbolHit, meant_by
 from codeplane.languages.catalog import linking_rules
 from codeplane.languages.facts import NONE, DefinitionKind
-
-Place = tuple[int, int]
 
 _TYPES: Final = frozenset(int(kind) for kind in (*CLASS_LIKE, DefinitionKind.TYPE)) - {int(DefinitionKind.MODULE)}
 _IMPORTING: Final = frozenset({Step.IMPORT, Step.STAR})
@@ -62,22 +60,15 @@ def type_graph(reader: FactReader, language: str) -> TypeGraph | None:
     if rules is None:
         return None
     graph = TypeGraph()
-    for file in files_where(reader, lambda one: linking_rules(one) is rules):
+    for file in reader.files_with_facts(lambda one: linking_rules(one) is rules):
         outline = reader.outline(file.facts_id or 0)
         if outline.base_expressions:
             _add_types(reader, graph, file, outline)
     return graph
 
 
-def files_where(reader: FactReader, accepts_language: Callable[[str], bool]) -> Iterator[FactFile]:
-    """Yield the files with facts whose language is accepted, by path."""
-    query = "SELECT file_id, path, language, text_id, facts_id, unit_id, module FROM files"
-    rows = reader.connection.execute(f"{query} WHERE facts_id IS NOT NULL ORDER BY path").fetchall()
-    return (FactFile(*row) for row in rows if accepts_language(row[2]))
-
-
 def _add_types(reader: FactReader, graph: TypeGraph, file: FactFile, outline: Outline) -> None:
-    targets, numbers = reader.resolution(file.file_id)
+    resolution = reader.resolution(file.file_id)
     located: dict[str, str | None] = dict(
         reader.connection.execute("SELECT source, module FROM located WHERE file_id = ?", (file.file_id,)).fetchall()
     )
@@ -86,11 +77,7 @@ def _add_types(reader: FactReader, graph: TypeGraph, file: FactFile, outline: Ou
         if outline.kinds[number] not in _TYPES:
             continue
         for expression in expressions:
-            base = None
-            if expression != NONE and outline.expression(expression)[0] == Op.DEFINITION:
-                base = (file.file_id, outline.expression(expression)[1])
-            elif expression != NONE and expression < len(numbers) and numbers[expression]:
-                base = targets[numbers[expression] - 1][:2]
+            base = meant_by(file, outline, expression, resolution)
             if base is not None and _kind(reader, base) in _TYPES:
                 graph.bases.setdefault(own, []).append(base)
                 graph.derived.setdefault(base, []).append(own)
@@ -100,12 +87,7 @@ def _add_types(reader: FactReader, graph: TypeGraph, file: FactFile, outline: Ou
 
 
 def _kind(reader: FactReader, place: Place) -> int:
-    return _outline_of(reader, place).kinds[place[1]]
-
-
-def _outline_of(reader: FactReader, place: Place) -> Outline:
-    file = reader.file(place[0])
-    return reader.outline(file.facts_id or 0 if file is not None else 0)
+    return reader.outline_of(place[0]).kinds[place[1]]
 
 
 def _may_be_inside(outline: Outline, expression: int, located: dict[str, str | None]) -> bool:
@@ -157,7 +139,7 @@ def _reached(edges: dict[Place, list[Place]], roots: Iterable[Place]) -> dict[Pl
 
 def holder_of(reader: FactReader, hit: SymbolHit) -> Place | None:
     """Return the type that a definition is a member of; None when it is a member of none."""
-    outline = _outline_of(reader, (hit.file.file_id, hit.number))
+    outline = reader.outline_of(hit.file.file_id)
     for number, members in outline.members.items():
         if hit.number in members.get(hit.name, ()) and outline.kinds[number] in _TYPES:
             return hit.file.file_id, number
@@ -262,7 +244,7 @@ class _Member(NamedTuple):
 
 def _member(reader: FactReader, place: Place) -> _Member:
     file = reader.file(place[0])
-    outline = _outline_of(reader, place)
+    outline = reader.outline_of(place[0])
     rows, number = outline.definition_rows, place[1]
     before = (
         reader.text(file)[rows.column(START)[number] : rows.column(NAME_START)[number]] if file is not None else b""

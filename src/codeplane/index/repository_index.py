@@ -1,6 +1,5 @@
 """The index of one working tree: opened on first use, brought up to date before it answers."""
 
-import json
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,26 +9,24 @@ from typing import TYPE_CHECKING
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_bytes
-from codeplane.index.discovery import LeftOut, count_left_out
+from codeplane.index.discovery import count_left_out
 from codeplane.index.facts.queries import MAX_LIMIT
 from codeplane.index.facts.reader import FactCache, FactReader, reading
-from codeplane.index.freshness import Freshness, are_fresh, freshness_of
 from codeplane.index.ignore_rules import IgnoreRules
 from codeplane.index.index_store import IndexStore
 from codeplane.index.reconcile import IndexState, Reconciler, ReconcileReport
 from codeplane.index.repository_map import list_contexts
+from codeplane.index.scan import Tree, directories_tell
 from codeplane.index.seeding import seed_index
-from codeplane.index.sweep import Sweeper, directories_tell
 from codeplane.languages.catalog import is_text_only
 from codeplane.languages.facts import Definition, FileFacts
 
 if TYPE_CHECKING:
-    from codeplane.index.head_start import HeadStart
     from codeplane.index.impact import AffectedTests
     from codeplane.index.update import Progress
 
-_KEPT_EPOCHS = 8
-_KEPT_DURATIONS = 10_000
+_MAX_KEPT_EPOCHS = 8
+_MAX_KEPT_DURATIONS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +58,9 @@ class IndexCounts:
 class Surroundings:
     """What an index asks of the repository it belongs to.
 
-    `tracking_stamps` differ when what git tracks may differ; `last_epoch` is the last one that anybody was told of;
-    `seed` is the directory of an index to begin with when there is none; `head_start` has facts for a first build.
-    `has_overlay` says that files are indexed which git does not track; `rules` say the same.
-    `declared_contexts` are families and roots that are contexts because a person says so.
+    `tracking_stamps` differ when git may track other files. `last_epoch` is the newest epoch in the ledger. `seed` is
+    the directory of an index to begin with when this tree has none. `has_overlay` says that files are indexed which git
+    does not track; `rules` say the same. `declared_contexts` are families and roots that a person declared.
     """
 
     rules: Callable[[], IgnoreRules]
@@ -73,13 +69,12 @@ class Surroundings:
     now_ns: Callable[[], int]
     last_epoch: Callable[[], int]
     seed: Path | None
-    head_start: "HeadStart | None" = None
     has_overlay: bool = True
     declared_contexts: tuple[tuple[str, str], ...] = ()
 
 
 class RepositoryIndex:
-    """Store, sweeper and reconciler of one working tree.
+    """Store and reconciler of one working tree.
 
     Invariant: a state that was handed out stays readable as long as it is among the newest kept epochs.
     """
@@ -87,25 +82,22 @@ class RepositoryIndex:
     def __init__(self, root: Path, directory: Path, around: Surroundings) -> None:
         self.was_seeded = around.seed is not None and seed_index(around.seed, directory)
         self.store = IndexStore(directory, around.last_epoch)
-        self._sweeper = Sweeper(
+        tree = Tree(
             root,
             around.rules,
             around.tracking_stamps,
             around.now_ns,
-            keeps_listings=directories_tell(directory),
+            directories_tell=directories_tell(directory),
             policy="overlay" if around.has_overlay else "tracked",
         )
-        self._root = root
-        self._reconciler = Reconciler(root, self.store, self._sweeper, around.now_ns, around.holds_tracked)
-        self._reconciler.head_start = around.head_start
-        self._reconciler.declared = around.declared_contexts
+        self._reconciler = Reconciler(tree, self.store, around.holds_tracked, around.declared_contexts)
         self._states: OrderedDict[int, IndexState] = OrderedDict()
         self.last_report: ReconcileReport | None = None
         self.n_refreshes = 0
         self.n_updates = 0
         self.refresh_seconds = 0.0
-        # Durations that nobody has counted yet; the oldest are dropped where nobody ever does.
-        self.durations: deque[float] = deque(maxlen=_KEPT_DURATIONS)
+        # Durations that were not collected yet; the oldest are dropped.
+        self.durations: deque[float] = deque(maxlen=_MAX_KEPT_DURATIONS)
         self._facts = FactCache()
         self._names = (-1, b"")
         self._content = (-1, "")
@@ -119,25 +111,9 @@ class RepositoryIndex:
         finally:
             self._reconciler.listeners.remove(listener)
 
-    def freshness(self, path: str) -> Freshness:
-        """Return whether the published state says what a file holds now."""
-        state = self._reconciler.state
-        return freshness_of(self._root, state, path) if state is not None else Freshness.UNINDEXED
-
-    def are_fresh(self, paths: Collection[str]) -> bool:
-        """Tell whether a question about these files alone can be answered without an update."""
-        state = self._reconciler.state
-        return state is not None and bool(paths) and are_fresh(self._root, state, paths)
-
     def refresh(self) -> ReconcileReport:
         """Bring the index up to date with the files."""
-        return self._refreshed(self._reconciler.ensure_fresh())
-
-    def refresh_definitions(self) -> ReconcileReport:
-        """Bring all but the links up to date, for which a question about texts or definitions need not wait."""
-        return self._refreshed(self._reconciler.ensure_defined())
-
-    def _refreshed(self, report: ReconcileReport) -> ReconcileReport:
+        report = self._reconciler.ensure_fresh()
         self.last_report = report
         self.n_refreshes += 1
         self.n_updates += not report.is_unchanged
@@ -146,7 +122,7 @@ class RepositoryIndex:
         state = self._reconciler.state
         if state is not None:
             self._states[state.epoch] = state
-            while len(self._states) > _KEPT_EPOCHS:
+            while len(self._states) > _MAX_KEPT_EPOCHS:
                 self._states.popitem(last=False)
         return report
 
@@ -277,8 +253,6 @@ class RepositoryIndex:
             languages = connection.execute(
                 "SELECT language, count(*) FROM files WHERE problem = '' GROUP BY 1 ORDER BY 1"
             ).fetchall()
-        state = self._reconciler.state
-        kept = state.left_out if state is not None else self._kept_left_out()
         database = self.store.directory / "index.db"
         size = sum(path.stat().st_size for path in (database, self.store.pack.path) if path.exists())
         return IndexCounts(
@@ -289,18 +263,10 @@ class RepositoryIndex:
             linked_references=one[4],
             size_bytes=size + self._reconciler.lexical.size_bytes(),
             problems={str(reason): int(count) for reason, count in problems},
-            left_out=count_left_out(kept),
+            left_out=count_left_out(self._reconciler.left_out()),
             text_only={str(name): int(count) for name, count in languages if is_text_only(name)},
         )
 
-    def _kept_left_out(self) -> list[LeftOut]:
-        """Return what the last process left out, as far as it can be read."""
-        try:
-            return [LeftOut(*row) for row in json.loads(self.store.meta("left_out") or "[]")]
-        except (ValueError, TypeError):
-            return []
-
     def close(self) -> None:
-        """Close the files, and end what helps."""
-        self._sweeper.close()
+        """Close the files."""
         self.store.close()

@@ -52,14 +52,14 @@ class ContextState:
     n_files: int
 
 
-def count_directories(files: Iterable[IndexedFile], line_counts: Mapping[int, int], below: str) -> DirectoryCount:
+def count_directories(files: Iterable[IndexedFile], below: str) -> DirectoryCount:
     """Return the tree below a directory with counts, directories and files by name."""
     root = DirectoryCount(below.rpartition("/")[2], below, 0, [], [])
     known = {below: root}
     for file in sorted(files, key=lambda one: one.path):
         directory, _, name = file.path.rpartition("/")
         node = _directory(known, directory)
-        node.files.append((name, file.path, line_counts.get(file.text_id or 0, 0)))
+        node.files.append((name, file.path, file.line_count))
         while True:
             known[directory].n_files += 1
             if directory == below:

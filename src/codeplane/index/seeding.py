@@ -1,7 +1,7 @@
 """Begin the index of a new worktree with that of the main tree, so that only what differs has to be parsed.
 
 Files of the new tree have other stamps, so every one is read and hashed once; texts and facts are found by content.
-Everything is derived: what cannot be copied is built as if there were nothing.
+Everything is derived: an index that cannot be copied is built from the files.
 """
 
 import shutil
@@ -48,7 +48,7 @@ def _copy(source: Path, target: Path, unfinished: Path) -> None:
         values = dict(copied.execute("SELECT key, value FROM meta WHERE key IN ('pack', 'pack_size')").fetchall())
     if "pack" in values:
         _copy_bytes(source / values["pack"], target / values["pack"], int(values.get("pack_size", 0)))
-    # A merge in the main tree may take files away meanwhile; an incomplete copy is built anew when it is opened.
+    # A merge in the main tree may remove files meanwhile; an incomplete copy is built again when it is opened.
     with suppress(OSError, shutil.Error):
         shutil.copytree(source / "tantivy", target / "tantivy", ignore=shutil.ignore_patterns("*.lock"))
     unfinished.replace(target / "index.db")

@@ -8,15 +8,17 @@ import hashlib
 import os
 import stat
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from io import BytesIO, FileIO
 from pathlib import Path
+from typing import BinaryIO
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath, resolve_inside
 
 CHUNK = 1024 * 1024
 _SNIFF = 8192
-_UTF16_LIMIT = 16 * 1024 * 1024
+_MAX_UTF16_BYTES = 16 * 1024 * 1024
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
@@ -114,10 +116,11 @@ def read_piece(root: Path, path: RepoPath, wanted: Wanted) -> Piece:
             head = file.read(_SNIFF)
             encoding = _encoding_of(head, path)
             file.seek(0)
-            scan = _scan_utf16(file.read(_UTF16_LIMIT + 1), encoding, path) if encoding.startswith("utf-16") else None
-            if scan is not None:
-                return _piece_of_bytes(scan[0], wanted, path, encoding=encoding, size=scan[1], sha256=scan[2])
-            return _piece_of_file(file.fileno(), wanted, path, encoding)
+            if not encoding.startswith("utf-16"):
+                return _piece_of(file, wanted, path, encoding)
+            data = file.read(_MAX_UTF16_BYTES + 1)
+            piece = _piece_of(BytesIO(_utf8_from_utf16(data, encoding, path)), wanted, path, encoding)
+            return replace(piece, size=len(data), sha256=hashlib.sha256(data).hexdigest())
         except OSError as error:
             raise _open_error(path, error) from error
 
@@ -147,13 +150,12 @@ def _encoding_of(head: bytes, path: RepoPath) -> str:
     return "utf-8"
 
 
-def _scan_utf16(data: bytes, encoding: str, path: RepoPath) -> tuple[bytes, int, str]:
-    """Return the text as UTF-8, so that lines and offsets work the same way, with size and hash of the original."""
-    if len(data) > _UTF16_LIMIT:
-        message = f"{path} is UTF-16 and larger than {_UTF16_LIMIT} bytes."
+def _utf8_from_utf16(data: bytes, encoding: str, path: RepoPath) -> bytes:
+    """Return the text as UTF-8, so that lines and offsets work the same way."""
+    if len(data) > _MAX_UTF16_BYTES:
+        message = f"{path} is UTF-16 and larger than {_MAX_UTF16_BYTES} bytes."
         raise CodePlaneError("FILE_TOO_LARGE", message, details={"path": path.text})
-    text = data[2:].decode(encoding, errors="backslashreplace")
-    return text.encode("utf-8", errors="backslashreplace"), len(data), hashlib.sha256(data).hexdigest()
+    return data[2:].decode(encoding, errors="backslashreplace").encode("utf-8", errors="backslashreplace")
 
 
 @dataclass(slots=True)
@@ -180,7 +182,7 @@ class _Scan:
         self._check_utf8(chunk, final=False)
 
     def end(self) -> None:
-        """Tell that there is no more: a character that is not complete by then is none."""
+        """Finish: a character that is incomplete at the end is invalid."""
         self._check_utf8(b"", final=True)
 
     def _check_utf8(self, chunk: bytes, *, final: bool) -> None:
@@ -210,12 +212,12 @@ def _offset_after(chunk: bytes, n_newlines: int) -> int:
     return position
 
 
-def _piece_of_file(descriptor: int, wanted: Wanted, path: RepoPath, encoding: str) -> Piece:
+def _piece_of(file: BinaryIO | FileIO, wanted: Wanted, path: RepoPath, encoding: str) -> Piece:
+    """Read a whole file chunk by chunk, and the wanted piece of it."""
     scan = _Scan(wanted.first, wanted.offset)
     hasher = hashlib.sha256()
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    while chunk := os.read(descriptor, CHUNK):
-        if b"\0" in chunk:
+    while chunk := file.read(CHUNK):
+        if b"\0" in chunk and not encoding.startswith("utf-16"):
             raise CodePlaneError("FILE_BINARY", f"{path} is binary.", details={"path": path.text})
         hasher.update(chunk)
         scan.feed(chunk)
@@ -223,18 +225,8 @@ def _piece_of_file(descriptor: int, wanted: Wanted, path: RepoPath, encoding: st
     start = _start_of(scan, wanted, path)
     if encoding == "utf-8-sig" and start == 0:
         start = 3
-    data = os.pread(descriptor, wanted.limit + 4, start)
-    return _cut(data, start, scan, wanted, encoding=encoding, sha256=hasher.hexdigest())
-
-
-def _piece_of_bytes(data: bytes, wanted: Wanted, path: RepoPath, *, encoding: str, size: int, sha256: str) -> Piece:
-    scan = _Scan(wanted.first, wanted.offset)
-    if data:
-        scan.feed(data)
-    start = _start_of(scan, wanted, path)
-    piece = _cut(data[start : start + wanted.limit + 4], start, scan, wanted, encoding=encoding, sha256=sha256)
-    values = {name: getattr(piece, name) for name in Piece.__slots__}
-    return Piece(**{**values, "size": size})
+    file.seek(start)
+    return _cut(file.read(wanted.limit + 4), start, scan, wanted, encoding=encoding, sha256=hasher.hexdigest())
 
 
 def _start_of(scan: _Scan, wanted: Wanted, path: RepoPath) -> int:

@@ -3,22 +3,18 @@
 import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum
-from functools import partial
 from typing import Any, Final, NamedTuple
 
-from codeplane.index.contexts.probe import ParseQuality
+from codeplane.index.contexts.model import ParseQuality
 from codeplane.index.facts.encoded import named_definitions
 from codeplane.index.index_store import (
     DECLARED,
     KEPT_SNAPSHOTS,
     IndexedFile,
     declared_text,
-    filling_definitions,
-    insert_rows,
     write_meta,
 )
-from codeplane.index.linking.update import FamilyLinks, FileToLink, LinkChanges, OutlineCache
+from codeplane.index.linking.update import FamilyLinks, LinkChanges, OutlineCache, TreeFile
 from codeplane.index.symbol_names import qualifier
 from codeplane.index.units import OwnershipInputs, assign_units, is_marker, unit_roots
 from codeplane.languages.catalog import linking_rules
@@ -46,74 +42,45 @@ _FILES: Final = (
 )
 
 
-class _File(NamedTuple):
-    """What is known of a file once its facts are in the database."""
-
-    file_id: int
-    path: str
-    dialect: str
-    facts_id: int | None
-    unit_id: int | None
-    modules: str
-    link_hash: bytes
-    package: str
-
-
 class _Family(NamedTuple):
     """The files that are linked by the same rules; `key` is the name under which things about them are kept."""
 
     rules: LinkingRules
-    files: dict[str, _File]
+    files: dict[str, TreeFile]
     roots: tuple[str, ...]
     key: str
 
 
 @dataclass(slots=True)
 class Structure:
-    """What an update knows of the whole tree, kept for the next one: building it takes longer than linking one file.
+    """What an update knows about the whole tree, kept for the next one: building it takes longer than linking a file.
 
     Invariant: it describes `epoch`; an update that does not follow that epoch builds its own.
     """
 
     epoch: int
-    files: dict[str, _File]
+    files: dict[str, TreeFile]
     roots: Mapping[int, tuple[str, str]]
     families: list[tuple[_Family, FamilyLinks]]
     modules: dict[str, str]
     outlines: OutlineCache
 
 
-class Links(Enum):
-    """Which links an update makes: what its changes reach, all, or none because they follow."""
-
-    REACHED = "reached"
-    ALL = "all"
-    LATER = "later"
-
-
 class StructureUpdate:
     """Brings everything that depends on more than one file up to date, inside the transaction of an update.
 
     `kept` is the structure that the update before left, None when there is none; `structure` is the one this leaves.
-    `nameable` are definitions that are at hand, by the number of their facts.
     """
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        asked: OwnershipInputs,
-        kept: Structure | None,
-        nameable: Mapping[int, bytes],
-    ) -> None:
+    def __init__(self, connection: sqlite3.Connection, asked: OwnershipInputs, kept: Structure | None) -> None:
         self._connection = connection
-        self._nameable = nameable
         self._asked = asked
         self._text_of = asked.text_of
         self._kept = kept
         self._outlines = kept.outlines if kept is not None else OutlineCache(connection)
         self.structure = kept
 
-    def run(self, changes: FileChanges, epoch: int, made: Links = Links.REACHED) -> bool:
+    def run(self, changes: FileChanges, epoch: int) -> bool:
         """Give units, name modules, write definitions and links, keep a snapshot.
 
         Return whether files other than the changed ones got another unit or module.
@@ -135,9 +102,7 @@ class StructureUpdate:
             }
         named = changes.added | changes.changed | reidentified
         self.structure = structure
-        if made is Links.ALL:
-            self.link_all()
-        for family, links in structure.families if made is Links.REACHED else ():
+        for family, links in structure.families:
             found = (
                 self._content_changes(family, changes)
                 if structure is kept
@@ -147,21 +112,10 @@ class StructureUpdate:
             self._remember_texts(family, links)
         self._write_unlinked_imports(structure.files, structure.modules, changes.added | changes.changed)
         definitions = self._definitions(structure.files, structure.roots, named)
-        # Links may follow, and need the room.
-        self._nameable = {}
         self._write_definitions(structure.files, changes, named, definitions, epoch)
         self._take_snapshot(structure.files, changes, epoch)
-        if made is not Links.LATER:
-            self._outlines.trim()
-        return not reidentified <= changes.all
-
-    def link_all(self) -> None:
-        """Link every file anew."""
-        for family, links in self.structure.families if self.structure is not None else ():
-            self._roots_changed(family)
-            links.update(LinkChanges(frozenset(), frozenset(), set_changed=False, everything=True))
-            self._remember_texts(family, links)
         self._outlines.trim()
+        return not reidentified <= changes.all
 
     def _built(self, epoch: int) -> Structure:
         """Read the whole tree and build the linkers of its families."""
@@ -191,7 +145,7 @@ class StructureUpdate:
             for family, links in kept.families:
                 if path in family.files:
                     family.files[path] = one
-                    links.take(_to_link(one))
+                    links.take(one)
         return True
 
     def _texts_read(self, family: _Family) -> frozenset[str]:
@@ -206,7 +160,7 @@ class StructureUpdate:
             write_meta(self._connection, {f"texts:{family.key}": "\n".join(read)})
 
     def _write_unlinked_imports(
-        self, files: Mapping[str, _File], linked: Mapping[str, str], paths: Iterable[str]
+        self, files: Mapping[str, TreeFile], linked: Mapping[str, str], paths: Iterable[str]
     ) -> None:
         """Keep what the files of languages that are not linked import, so that it can be listed."""
         rows: list[tuple[int, str, None, str]] = []
@@ -219,7 +173,7 @@ class StructureUpdate:
             sources = {row[1] for row in self._outlines.outline(one.facts_id).import_rows}
             rows.extend((one.file_id, source, None, source) for source in sources)
         self._connection.executemany("DELETE FROM located WHERE file_id = ?", file_ids)
-        insert_rows(self._connection, "INSERT INTO located", rows)
+        self._connection.executemany("INSERT INTO located VALUES (?, ?, ?, ?)", rows)
 
     def _may_move_units(self, changed: Iterable[str]) -> bool:
         row = self._connection.execute("SELECT value FROM meta WHERE key = 'probed'").fetchone()
@@ -242,20 +196,20 @@ class StructureUpdate:
             self._connection, {"probed": "\n".join(sorted(probed)), DECLARED: declared_text(self._asked.declared)}
         )
 
-    def _files(self, path: str | None = None) -> dict[str, _File]:
+    def _files(self, path: str | None = None) -> dict[str, TreeFile]:
         """Return what is known of every file, or of one."""
         # Two queries, because a condition for both cases would look at every file to find one.
         ask = self._connection.execute
         rows = ask(_FILES) if path is None else ask(f"{_FILES} WHERE path = ?", (path,))
         return {
-            path: _File(file_id, path, dialect, facts_id, unit_id, module, link_hash or b"", package or "")
+            path: TreeFile(file_id, path, dialect, facts_id, unit_id, module, link_hash or b"", package or "")
             for file_id, path, dialect, facts_id, unit_id, module, link_hash, package in rows
         }
 
     @staticmethod
-    def _families(files: Mapping[str, _File], roots: Mapping[int, tuple[str, str]]) -> list[_Family]:
+    def _families(files: Mapping[str, TreeFile], roots: Mapping[int, tuple[str, str]]) -> list[_Family]:
         """Return the files that are linked together; one that no unit owns is linked by its path and manifests."""
-        members: dict[LinkingRules, dict[str, _File]] = {}
+        members: dict[LinkingRules, dict[str, TreeFile]] = {}
         for path, one in files.items():
             rules = linking_rules(one.dialect)
             if rules is None or one.facts_id is None:
@@ -271,10 +225,10 @@ class StructureUpdate:
         return found
 
     def _linker(self, family: _Family) -> FamilyLinks:
-        files = [_to_link(one) for one in family.files.values()]
+        files = family.files.values()
         return FamilyLinks(self._connection, family.rules, files, family.roots, self._text_of, self._outlines)
 
-    def _write_modules(self, files: dict[str, _File], modules: Mapping[str, str]) -> set[str]:
+    def _write_modules(self, files: dict[str, TreeFile], modules: Mapping[str, str]) -> set[str]:
         """Keep the modules of each file, in the database and in `files`; return the files that were renamed so."""
         renamed = set()
         for path, one in files.items():
@@ -287,7 +241,7 @@ class StructureUpdate:
         return renamed
 
     def _definitions(
-        self, files: Mapping[str, _File], roots: Mapping[int, tuple[str, str]], paths: Iterable[str]
+        self, files: Mapping[str, TreeFile], roots: Mapping[int, tuple[str, str]], paths: Iterable[str]
     ) -> list[tuple[Any, ...]]:
         """Return the rows of the definitions of files."""
         rows: list[tuple[Any, ...]] = []
@@ -297,13 +251,12 @@ class StructureUpdate:
                 continue
             family, root = roots.get(one.unit_id or 0, (one.dialect, ""))
             home = f"{family}:{root}:{qualifier(one.modules, path)}:"
-            outline = partial(self._outlines.outline, one.facts_id)
-            rows += named_definitions(one.file_id, home, self._nameable.get(one.facts_id), outline)
+            rows += named_definitions(one.file_id, home, self._outlines.outline(one.facts_id))
         return rows
 
     def _write_definitions(
         self,
-        files: Mapping[str, _File],
+        files: Mapping[str, TreeFile],
         changes: FileChanges,
         paths: Iterable[str],
         rows: list[tuple[Any, ...]],
@@ -314,8 +267,7 @@ class StructureUpdate:
         file_ids += [(files[path].file_id,) for path in sorted(paths) if path in files and path in changes.known]
         gone = self._identities(file_ids)
         self._connection.executemany("DELETE FROM definitions WHERE file_id = ?", file_ids)
-        with filling_definitions(self._connection, len(rows)):
-            insert_rows(self._connection, "INSERT INTO definitions", rows)
+        self._connection.executemany("INSERT INTO definitions VALUES (?, ?, ?, ?, ?, ?)", rows)
         if gone:
             self._record_successors(gone, rows, epoch)
 
@@ -413,17 +365,13 @@ class StructureUpdate:
         write_meta(self._connection, {key: text})
         return row is None or row[0] != text
 
-    def _take_snapshot(self, files: Mapping[str, _File], changes: FileChanges, epoch: int) -> None:
+    def _take_snapshot(self, files: Mapping[str, TreeFile], changes: FileChanges, epoch: int) -> None:
         """Remember which facts the files of this epoch had; those of the oldest epochs go."""
         rows = [(epoch, path, files[path].facts_id if path in files else None) for path in sorted(changes.all)]
-        insert_rows(self._connection, "INSERT OR REPLACE INTO snapshots", rows)
+        self._connection.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", rows)
         self._connection.execute("DELETE FROM snapshots WHERE epoch <= ?", (epoch - KEPT_SNAPSHOTS,))
 
 
 def _configures(family: _Family, texts_read: frozenset[str], path: str) -> bool:
-    """Tell whether the content of a file that is no source of a family says what the family's imports mean."""
+    """Tell whether a file that is not a source of a family decides what the family's imports mean."""
     return path.rpartition("/")[2] in family.rules.config_names or path in texts_read
-
-
-def _to_link(one: _File) -> FileToLink:
-    return FileToLink(one.file_id, one.path, one.facts_id or 0, one.package)

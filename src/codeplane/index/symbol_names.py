@@ -6,10 +6,10 @@ from typing import Final
 
 _UID_BYTES: Final = 8
 # Names and signatures come again and again: `setUp`, `(self)`.
-_KEPT: Final = 10_000
+_MAX_KEPT: Final = 10_000
 
 
-@lru_cache(_KEPT)
+@lru_cache(_MAX_KEPT)
 def folded(name: str) -> str:
     """Return a name without case and underscores, so that `getUser`, `get_user` and `GET_USER` are the same."""
     return name.replace("_", "").replace("-", "").casefold() or name
@@ -20,7 +20,7 @@ def qualifier(modules: str, path: str) -> str:
     return modules.partition("\n")[0] or path
 
 
-@lru_cache(_KEPT)
+@lru_cache(_MAX_KEPT)
 def signature_hash(signature: str) -> str:
     """Return the hash of a signature's text, empty for none."""
     return hashlib.sha256(signature.encode("utf-8", "surrogatepass")).hexdigest()[:16] if signature else ""

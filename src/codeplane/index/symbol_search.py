@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -21,10 +22,11 @@ from codeplane.index.facts.outline import (
     Outline,
 )
 from codeplane.index.facts.queries import FactQueries
-from codeplane.index.facts.reader import FactFile, FactReader
+from codeplane.index.facts.reader import FactFile, FactReader, Place
 from codeplane.index.file_order import file_rank
+from codeplane.index.linking.stored_links import Target
 from codeplane.index.symbol_names import folded, qualifier
-from codeplane.languages.facts import DefinitionKind
+from codeplane.languages.facts import NONE, DefinitionKind
 
 # Where a definition was asked for by place: `path:line` or `path:line:column`.
 _PLACE: Final = re.compile(r"^(?P<path>.+?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?$")
@@ -141,7 +143,7 @@ class SymbolHit(NamedTuple):
 
     @property
     def container(self) -> str:
-        """Return the path of what the definition stands in, empty at the top of a file."""
+        """Return the path of the enclosing definition, empty at the top of a file."""
         return self.lexical_path.rpartition(".")[0]
 
 
@@ -153,7 +155,7 @@ def find_symbols(
     A query is a name, a dotted path (`Class.method`), `path::Name.path`, `path:line[:column]` or a `def_uid`.
     Names that begin with or contain the query count too, as long as there are fewer than `parts_until` hits; the
     shortest come first. A near spelling counts only when nothing else does. `names` gives all folded names, one per
-    line, as UTF-8: searched as text they would be encoded anew for every match.
+    line, as UTF-8: searched as text they would be encoded for every match.
     """
     placed = _by_place(reader, query)
     if placed is not None:
@@ -179,14 +181,14 @@ def kinds_from(words: Iterable[str]) -> frozenset[DefinitionKind]:
     """Return kinds by their names.
 
     Raises:
-        CodePlaneError: INVALID_ARGUMENTS for a word that is no kind.
+        CodePlaneError: INVALID_ARGUMENTS for a word that is not a kind.
     """
     found = set()
     for word in words:
         name = _KIND_ALIASES.get(word.lower(), word.lower())
         if name.upper() not in DefinitionKind.__members__:
             known = ", ".join(kind.label for kind in DefinitionKind)
-            raise CodePlaneError("INVALID_ARGUMENTS", f"`{word[:40]}` is no kind of symbol; there are: {known}.")
+            raise CodePlaneError("INVALID_ARGUMENTS", f"`{word[:40]}` is not a kind of symbol. Kinds: {known}.")
         found.add(DefinitionKind[name.upper()])
     return frozenset(found)
 
@@ -216,7 +218,7 @@ def _by_place(reader: FactReader, query: str) -> list[SymbolHit] | None:
     return [hit for place in meant if (hit := symbol_at(reader, *place)) is not None]
 
 
-def _meant_at(reader: FactReader, file: FactFile, line: int, column: int | None) -> list[tuple[int, int]]:
+def _meant_at(reader: FactReader, file: FactFile, line: int, column: int | None) -> list[Place]:
     """Return the definitions named on a line, or under a column; else the innermost one around the line."""
     outline = reader.outline(file.facts_id or 0)
     named = [
@@ -233,7 +235,7 @@ def _meant_at(reader: FactReader, file: FactFile, line: int, column: int | None)
     return [(file.file_id, around)] if around is not None else []
 
 
-def _target_under(reader: FactReader, file: FactFile, line: int, column: int) -> list[tuple[int, int]]:
+def _target_under(reader: FactReader, file: FactFile, line: int, column: int) -> list[Place]:
     view = FileView(reader, file)
     lines = view.text.split(b"\n")
     if line > len(lines):
@@ -300,7 +302,7 @@ def _names_file(file: FactFile, name: str) -> bool:
 def _inherited(reader: FactReader, parts: list[str], path: str, scope: SymbolScope) -> list[SymbolHit]:
     """Return the member that a class takes from its nearest base that has it, as far as links know the bases."""
     holders = _named(reader, parts[:-1], path, SymbolScope(), Match.EXACT, [folded(parts[-2])])
-    found: dict[tuple[int, int], SymbolHit] = {}
+    found: dict[Place, SymbolHit] = {}
     for holder in holders:
         waiting = [(holder.file.file_id, holder.number)]
         seen = set(waiting)
@@ -314,25 +316,27 @@ def _inherited(reader: FactReader, parts: list[str], path: str, scope: SymbolSco
             if members and _accepts(scope, file, DefinitionKind(outline.kinds[members[0]])):
                 found[file.file_id, members[0]] = _hit(reader, file, members[0], Match.INHERITED)
                 break
-            bases = [base for base in _bases_of(reader, file, outline, place[1]) if base not in seen]
+            resolution = reader.resolution(file.file_id)
+            expressions = outline.base_expressions.get(place[1], ())
+            known = [meant_by(file, outline, expression, resolution) for expression in expressions]
+            bases = [base for base in known if base is not None and base not in seen]
             seen.update(bases)
             waiting.extend(bases)
     return list(found.values())
 
 
-def _bases_of(reader: FactReader, file: FactFile, outline: Outline, number: int) -> list[tuple[int, int]]:
-    targets, numbers = reader.resolution(file.file_id)
-    found = []
-    for expression in outline.base_expressions.get(number, ()):
-        if expression < 0:
-            continue
-        op, operand, _ = outline.expression(expression)
-        if op == Op.DEFINITION:
-            found.append((file.file_id, operand))
-        elif expression < len(numbers) and numbers[expression]:
-            target = targets[numbers[expression] - 1]
-            found.append((target.file_id, target.number))
-    return found
+def meant_by(
+    file: FactFile, outline: Outline, expression: int, resolution: "tuple[list[Target], array[int]]"
+) -> Place | None:
+    """Return the definition that an expression of a file means, None when that is not known."""
+    if expression == NONE:
+        return None
+    op, operand, _ = outline.expression(expression)
+    if op == Op.DEFINITION:
+        return file.file_id, operand
+    targets, numbers = resolution
+    number = numbers[expression] if expression < len(numbers) else 0
+    return targets[number - 1][:2] if number else None
 
 
 def _nearest_containers(hits: list[SymbolHit], parts: list[str], path: str) -> list[SymbolHit]:
@@ -358,7 +362,7 @@ def _rows(reader: FactReader, keys: Iterable[str]) -> Iterator[tuple[FactFile, i
 def _containing(key: str, names: bytes) -> Iterator[tuple[Match, list[str]]]:
     """Yield the names that begin with a key, then those that hold it, in groups of one length, the shortest first.
 
-    What holds one or two letters is nearly everything, so that such a key has to stand at the beginning.
+    One or two letters are in nearly every name, so a short key has to be at the beginning.
     """
     data = _data(key)
     if not data or b"\n" in data:

@@ -1,6 +1,6 @@
 """All indexed text in one file, so that searching needs no opening of thousands of files.
 
-Texts are appended and never changed; what is no longer used stays until the pack is rewritten. Readers map the file.
+Texts are appended and never changed; unused ones stay until the index is built again. Readers map the file.
 Searching 37 MB for a literal takes about 25 ms, half of what ripgrep needs to open 5,500 files (`bench/search.py`).
 """
 
@@ -10,21 +10,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO
 
 from codeplane.core.errors import CodePlaneError
-
-
-class Extent(NamedTuple):
-    """Where one text lies in the pack."""
-
-    offset: int
-    length: int
-
-    @property
-    def end(self) -> int:
-        """Return the first byte after the text."""
-        return self.offset + self.length
 
 
 class TextPack:
@@ -51,7 +39,7 @@ class TextPack:
             os.fdatasync(descriptor) if hasattr(os, "fdatasync") else os.fsync(descriptor)
 
     def holds(self, size: int) -> bool:
-        """Tell whether the file is there and at least so long; one that was never written holds nothing."""
+        """Tell whether the file exists and has at least `size` bytes; one that was never written holds nothing."""
         try:
             status = self.path.stat()
         except OSError:
@@ -59,7 +47,7 @@ class TextPack:
         return stat.S_ISREG(status.st_mode) and status.st_size >= size
 
     def stamp(self) -> str:
-        """Return what changes when anybody writes into the file."""
+        """Return a text that changes when anything writes into the file."""
         try:
             status = self.path.stat()
         except OSError:
@@ -97,18 +85,18 @@ class TextPack:
 class PackWriter:
     """Appends texts one after the other."""
 
-    def __init__(self, file: "object", size: int) -> None:
+    def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file
         self.size = size
 
     def flush(self) -> None:
         """Let other processes see what was appended so far."""
-        self._file.flush()  # type: ignore[attr-defined]
+        self._file.flush()
 
-    def append(self, text: bytes) -> Extent:
-        """Append one text and a newline that keeps it apart from the next; return where it lies."""
-        extent = Extent(self.size, len(text))
-        self._file.write(text)  # type: ignore[attr-defined]
-        self._file.write(b"\n")  # type: ignore[attr-defined]
+    def append(self, text: bytes) -> int:
+        """Append one text and a newline that keeps it apart from the next; return its offset."""
+        offset = self.size
+        self._file.write(text)
+        self._file.write(b"\n")
         self.size += len(text) + 1
-        return extent
+        return offset

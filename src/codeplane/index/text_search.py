@@ -19,11 +19,11 @@ from codeplane.index.index_store import IndexedFile
 from codeplane.index.reconcile import IndexState
 
 SNIPPET_CHARACTERS = 160
-# For how long one page of an expression may be looked for.
+# How long the search for one page of an expression may take.
 TIME_LIMIT_S: Final = 15.0
 _BOM: Final = b"\xef\xbb\xbf"
 # RE2 cannot be stopped, and an expression that is too much for its automaton takes about 22 ns for each byte and
-# instruction; pieces of so much work end within about half a second.
+# instruction; pieces of this much work end within about half a second.
 _WORK: Final = 25_000_000
 _MAX_PIECE: Final = 1 << 18
 _MAX_INSTRUCTIONS: Final = 100_000
@@ -47,7 +47,7 @@ class TextQuery:
 
 @dataclass(frozen=True, slots=True)
 class LineHit:
-    """One line that holds a match; the column counts characters from 0, `is_word` tells that the match is no part."""
+    """One line that holds a match; the column counts characters from 0, `is_word` says it is a whole word."""
 
     path: str
     line: int
@@ -57,7 +57,7 @@ class LineHit:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PageEnd:
     """Where a page ended: the file and its last delivered line."""
 
     path: str
@@ -65,7 +65,7 @@ class Place:
 
 
 def find_lines(
-    state: IndexState, query: TextQuery, after: Place | None, clock: Clock = _SYSTEM_CLOCK
+    state: IndexState, query: TextQuery, after: PageEnd | None, clock: Clock = _SYSTEM_CLOCK
 ) -> Iterator[LineHit]:
     """Yield every matching line after `after`, in the fixed order.
 
@@ -88,7 +88,7 @@ def find_lines_in(
 
 
 def _lines_of(
-    state: IndexState, files: Iterable[IndexedFile], query: TextQuery, after: Place | None, clock: Clock
+    state: IndexState, files: Iterable[IndexedFile], query: TextQuery, after: PageEnd | None, clock: Clock
 ) -> Iterator[LineHit]:
     search = _searcher(query, clock)
     try:
@@ -96,11 +96,11 @@ def _lines_of(
             for file in files:
                 if file.text_id is None:
                     continue
-                extent = state.texts[file.text_id].extent
                 first = after.line + 1 if after is not None and after.path == file.path else 1
-                # A byte order mark is no part of the first line.
-                start = extent.offset + (len(_BOM) if view[extent.offset : extent.offset + len(_BOM)] == _BOM else 0)
-                for line, column, text in search(view, start, extent.end):
+                # A byte order mark does not belong to the first line.
+                has_mark = view[file.offset : file.offset + len(_BOM)] == _BOM
+                start = file.offset + (len(_BOM) if has_mark else 0)
+                for line, column, text in search(view, start, file.offset + file.length):
                     if line >= first:
                         yield _line_hit(file.path, line, column, text, len(query.text))
     except (OSError, ValueError) as error:
@@ -120,7 +120,7 @@ def ordered_files(state: IndexState, query: TextQuery) -> tuple[IndexedFile, ...
     )
 
 
-def _from(ordered: tuple[IndexedFile, ...], after: Place | None) -> Iterator[IndexedFile]:
+def _from(ordered: tuple[IndexedFile, ...], after: PageEnd | None) -> Iterator[IndexedFile]:
     if after is None:
         yield from ordered
         return
@@ -177,7 +177,7 @@ def _literal_lines(view: "mmap.mmap | bytes", needle: bytes, start: int, end: in
 
 def _regex_searcher(query: TextQuery, clock: Clock) -> _Search:
     expression = _expression(query)
-    # A whole word is the first group of its expression, after what stands before it.
+    # A whole word is the first group of its expression, after the character before it.
     group = 1 if query.whole_word else 0
     step = min(_MAX_PIECE, _WORK // expression.programsize)
     deadline = clock.monotonic() + TIME_LIMIT_S

@@ -1,7 +1,7 @@
 """Read many files of a tree quickly, never through a symlink.
 
 Directories are opened one by one from the root and kept while files below them are read, so that nothing that is
-swapped in on the way can lead out of the tree; resolving every path anew took four times as long.
+swapped in on the way can lead out of the tree; resolving every path from the root took four times as long.
 """
 
 import errno
@@ -16,10 +16,10 @@ from typing import Final, Self
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Non-blocking, so that a named pipe cannot hold the reader up; regular files do not care.
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# What opening says of an entry that is no longer there, or no longer a file: among them a symlink and a socket.
+# Errors for an entry that is gone or no longer a file; a symlink and a socket are among them.
 _GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EMLINK})
 _PIECE: Final = 1 << 16
-# How the reason begins why something that is there cannot be read.
+# How the reason begins when an existing file cannot be read.
 UNREADABLE: Final = "unreadable: "
 
 
@@ -47,9 +47,9 @@ class TreeReader:
             os.close(self._opened.pop()[1])
 
     def read(self, path: str) -> tuple[bytes | None, str]:
-        """Return at most one byte more than the limit of a file; or None with the reason, empty when it is gone.
+        """Return the content, at most one byte over the limit; or None and the reason, empty when the file is gone.
 
-        What became a directory, a symlink or something special since it was listed is gone as a file.
+        A file that became a directory, a symlink or something special since it was listed counts as gone.
         """
         directory, _, name = path.rpartition("/")
         try:
@@ -64,7 +64,7 @@ class TreeReader:
             return self._content(file, status.st_size)
 
     def _content(self, file: FileIO, size: int) -> tuple[bytes | None, str]:
-        """Return what a file holds; `size` is what it should be, and only says how much room to ask for first."""
+        """Return the content of a file; `size` is the expected size and only decides how much to read first."""
         try:
             pieces = []
             left = self._max_bytes + 1

@@ -8,9 +8,8 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.index.contexts.discover import discover_contexts
 from codeplane.index.contexts.markers import marker_families
-from codeplane.index.contexts.model import Context, ContextStatus, TreeView
+from codeplane.index.contexts.model import Context, ContextStatus, ParseQuality, TreeView
 from codeplane.index.contexts.nesting import directory_text
-from codeplane.index.contexts.probe import ParseQuality
 from codeplane.index.contexts.router import ContextRouter
 
 
@@ -44,9 +43,9 @@ def assign_units(
     view = TreeView(
         files, lambda path: asked.text_of(path.text), is_tracked, lambda path: quality_of(path.text), declared
     )
-    found = discover_contexts(view)
-    unit_ids = _keep_units(connection, found.contexts)
-    router = ContextRouter(found.contexts, is_tracked)
+    contexts = discover_contexts(view)
+    unit_ids = _keep_units(connection, contexts)
+    router = ContextRouter(contexts, is_tracked)
     owned = {}
     for path in files:
         owners = router.contexts_of(path)

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-# What may stand in the `receiver` of a reference besides the start of the reference before the dot.
+# What may be in the `receiver` of a reference besides the start of the reference before the dot.
 NO_RECEIVER: Final = -1  # a plain name
-EXPRESSION: Final = -2  # something that is no chain of names: `f().x`, `a[0].x`
+EXPRESSION: Final = -2  # something that is not a chain of names: `f().x`, `a[0].x`
 KEYWORD: Final = -3  # the name of an argument, a field in a literal, a key: it belongs to something not written here
 SUPER: Final = -4  # the bases of the enclosing class: `super().x`
-THIS: Final = -5  # an instance of the enclosing class, where the language has a word for it that is no parameter
+THIS: Final = -5  # an instance of the enclosing class, where the language has a word for it that is not a parameter
 
 NONE: Final = -1  # no scope, no target, no bind
 # How a name is used, besides the number of arguments of a call.
@@ -66,7 +66,7 @@ class DefinitionKind(IntEnum):
 
 
 class ReferenceRole(_Labelled):
-    """What an identifier does where it stands."""
+    """What an identifier does in its place."""
 
     REFERENCE = 0
     DEFINITION = 1
@@ -112,10 +112,10 @@ class Definition(NamedTuple):
 
     `scope` is where the name is bound (for a member: the body of its class), `body_scope` the scope it opens.
     `lexical_path` is the dotted nesting, such as `Class.method`. `signature` is the text of parameters, return type
-    and bases with white space folded. `owner` is the lexical path of the type of a member that stands outside of the
+    and bases with white space folded. `owner` is the lexical path of the type of a member that is outside of the
     type's body (a Go method, a Rust impl item). `bases` are the starts of the references that name the base types, NONE
-    for a base that is no chain of names. A variable may say what it is an instance of: `instance_of` is a definition of
-    this file (`self`), `type_ref` the start of the reference that names its declared type, or the function whose
+    for a base that is not a chain of names. A variable may say what it is an instance of: `instance_of` is a definition
+    of this file (`self`), `type_ref` the start of the reference that names its declared type, or the function whose
     result it is; the `type_ref` of a function names the type of its result.
     """
 
@@ -154,7 +154,7 @@ def plain_definition(  # noqa: PLR0913, PLR0917 - the fields of a definition tha
     return tuple.__new__(Definition, fields)
 
 
-# An identifier where it stands: start, name, scope, role, receiver, bind.
+# An identifier in its place: start, name, scope, role, receiver, bind.
 # `receiver` is the start of the reference before the dot, or one of the codes above; `bind` points to the bind that the
 # language's scoping rules give a plain name, NONE when there is none.
 Reference = tuple[int, str, int, int, int, int]

@@ -1,6 +1,6 @@
 """The language families: which file names belong to each, and how strictly a file of it has to parse.
 
-Everything is derived from the table of file names.
+Everything is derived from the table of languages.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from codeplane.core.paths import RepoPath
-from codeplane.languages.file_names import LANGUAGE_FILES
+from codeplane.languages.catalog import LANGUAGE_ROWS
 
 
 class FamilyType(Enum):
@@ -38,9 +38,9 @@ _FURTHER = {"docker": ("docker-compose.yml", "docker-compose.yaml")}
 
 def _families() -> tuple[Family, ...]:
     patterns: dict[str, tuple[str, ...]] = {}
-    for _, family, names in LANGUAGE_FILES:
-        if family:
-            patterns[family] = (*patterns.get(family, ()), *names.split())
+    for row in LANGUAGE_ROWS:
+        if row.family:
+            patterns[row.family] = (*patterns.get(row.family, ()), *row.files.split())
     return tuple(
         Family(
             name,

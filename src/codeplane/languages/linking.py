@@ -50,7 +50,7 @@ class Linker(Protocol):
 class MethodOffer(NamedTuple):
     """A method that a type has or inherits under some name.
 
-    `signature` and `decorators` are those of its definition. `holder` is the type it stands in, by file and definition,
+    `signature` and `decorators` are those of its definition. `holder` is the type it is in, by file and definition,
     `holder_kind` what that type is, `above` are the types that the holder inherits from.
     """
 
@@ -91,7 +91,7 @@ class LinkingRules:
     the enclosing class or its bases (Java). `separator` joins the parts of a module's name.
     `imports_reach_into_types`: what an import names may be a type inside a module, found by taking parts off the end
     (Java, Rust). `binds_first_part`: an import of a module without alias binds the first part of its name (Python).
-    `last_star_wins`: an import of everything hides what stands above it (Python); elsewhere what is written by name
+    `last_star_wins`: an import of everything hides what is above it (Python); elsewhere what is written by name
     hides what imports of everything bring, and two of them that bring different things under one name bring nothing.
     `own_module_before_stars`: so do the names of other files of the same module (Java). `imports_stay_in_file`: no
     other file sees what a file imports, those of the same module included (Go, Java).
@@ -100,7 +100,7 @@ class LinkingRules:
     `choose_method` chooses between methods of one name, None when that is left open; without it there are no overloads
     and the first type in the order of look-up that has the name decides. `nearest_depth_wins`: of the members that a
     type has through its bases the least deep is meant, and none if there are several of that depth (Go).
-    `members_stand_outside`: members of a type may stand outside of its body in the same file (JavaScript, Rust), and
+    `members_may_be_outside`: members of a type may be outside of its body in the same file (JavaScript, Rust), and
     with `members_stand_in_module` in other files of the module (Go). `config_names` are the names of files that change
     what imports mean; `texts_make_modules` says that the files' own texts do.
     """
@@ -118,7 +118,7 @@ class LinkingRules:
     methods_are_apart: bool = False
     choose_method: Callable[[Choice], int | None] | None = None
     nearest_depth_wins: bool = False
-    members_stand_outside: bool = False
+    members_may_be_outside: bool = False
     members_stand_in_module: bool = False
     config_names: frozenset[str] = frozenset()
     texts_make_modules: bool = False

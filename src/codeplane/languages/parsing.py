@@ -1,11 +1,11 @@
-"""Parse a file within limits, whatever the language: in time, and not nested beyond what the parser can bear.
+"""Parse a file within limits, whatever the language: in time, and not nested beyond what the parser can take.
 
 Measured with tree-sitter 0.26.0: a query over a tree deeper than 65,535 levels leaves captures out without saying so
 and takes minutes; the binding's own progress callbacks, for parsing and for queries, crash the process.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from tree_sitter import Language, Node, Parser, Point, Query, QueryCursor, TreeCursor
 
@@ -19,7 +19,7 @@ MAX_DEPTH: Final = 30_000
 SYSTEM_CLOCK: Final = SystemClock()
 
 _CHUNK: Final = 1 << 16
-# How often a parser may ask for text: 25 grammars, over thousands of good and damaged files, asked at most 734 times in
+# How often a parser may read text: 25 grammars, over thousands of good and damaged files, asked at most 734 times in
 # files of up to 300 kB.
 _MAX_READS: Final = 2_000
 _BYTES_PER_READ: Final = 100
@@ -32,21 +32,37 @@ Captures = dict[str, list[Node]]
 IsOver = Callable[[], bool]
 
 
+class Extract(Protocol):
+    """Extracts the facts of a file of one language."""
+
+    def __call__(self, source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:
+        """Return what the file says about itself."""
+
+
 class OutOfTimeError(Exception):
     """The time for one file is over; never leaves `extract_within_limits`."""
 
 
 def extract_within_limits(
-    source: bytes, grammar: Language, read: Callable[[bytes, Node, IsOver], FileFacts], clock: Clock = SYSTEM_CLOCK
+    source: bytes,
+    grammar: Language,
+    read: Callable[[bytes, Node, IsOver], FileFacts],
+    clock: Clock = SYSTEM_CLOCK,
+    *,
+    needs_final_newline: bool = False,
 ) -> FileFacts:
-    """Parse and read a file; what takes too long or is nested too deeply gives a problem, never a part of its facts."""
+    """Parse and read a file; what takes too long or is nested too deeply gives a problem, never a part of its facts.
+
+    With `needs_final_newline` the parser sees a newline at the end of a file that has none.
+    """
     deadline = clock.monotonic() + TIME_LIMIT_S
 
     def is_over() -> bool:
         return clock.monotonic() > deadline
 
     try:
-        root = parse(source, grammar, is_over)
+        is_open = needs_final_newline and not source.endswith(b"\n")
+        root = parse(source + b"\n" if is_open else source, grammar, is_over)
         if is_tree_too_deep(root, is_over):
             return no_facts(source, TIMED_OUT if is_over() else TOO_DEEP)
         facts = read(source, root, is_over)
@@ -93,11 +109,18 @@ def parse(source: bytes, grammar: Language, is_over: IsOver) -> Node:
     # well, which costs nothing that can be measured: some grammars never end on a broken one (Kotlin: `{r()\n2\n \x00i`
     # and more lines) and take a gigabyte in a second, but go on asking for text.
     n_reads_left = _MAX_READS + len(source) // _BYTES_PER_READ
+    early_end = -1
 
     def read(position: int, _point: Point) -> bytes:
-        nonlocal n_reads_left
+        nonlocal n_reads_left, early_end
         n_reads_left -= 1
-        return b"" if n_reads_left < 0 or is_over() else source[position : position + _CHUNK]
+        if n_reads_left >= 0 and not is_over():
+            return source[position : position + _CHUNK]
+        # A newline comes before the early end, for scanners that never return at the end of an open line.
+        if position == early_end:
+            return b""
+        early_end = position + 1
+        return b"\n"
 
     root = Parser(grammar).parse(read).root_node
     if n_reads_left < 0 or is_over():
@@ -115,7 +138,7 @@ def capture(query: Query, root: Node, is_over: IsOver) -> Captures:
     Raises:
         OutOfTimeError: `is_over` said so after searching, or the search would take too long.
     """
-    if root.has_error and _is_too_broken(root):
+    if root.has_error and is_too_broken(root):
         raise OutOfTimeError
     captures = QueryCursor(query).captures(root)
     if is_over():
@@ -161,7 +184,7 @@ def _is_any_deep(cursor: TreeCursor, n_nodes: int) -> bool:
     return False
 
 
-def _is_too_broken(root: Node) -> bool:
+def is_too_broken(root: Node) -> bool:
     """Say whether ERROR nodes have so many children that a query would take more than about a second."""
     # A tree of so many levels has at least as many nodes; counting them costs nothing, walking a twelfth of parsing.
     if root.descendant_count <= MAX_DEPTH:

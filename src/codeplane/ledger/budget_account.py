@@ -66,7 +66,7 @@ class Account:
         is_over = self.used.since_ms is not None and now_ms - self.used.since_ms >= PERIOD_MS
         return Account(tasks=self.tasks) if is_over else self
 
-    def standing(self, session: str, worktree: str) -> PersonsTask | None:
+    def current_task(self, session: str, worktree: str) -> PersonsTask | None:
         """Return the newest task of a person that covers a session."""
         scopes = (session, worktree_scope(worktree))
         return max((one for one in self.tasks if one.scope in scopes), key=lambda one: one.opened_seq, default=None)
@@ -147,7 +147,7 @@ def _opened(account: Account, row: LedgerRow) -> Account:
 
 
 def _closed(account: Account, found: ProvenRow) -> Account:
-    """Return it after a task was closed; a limit of the working tree bars, whoever says so."""
+    """Return it after a task was closed; a limit of the working tree applies to every caller."""
     task_id, limit = found.row.task_id, found.row.body.get("limit_triggered")
     if any(one.task_id == task_id for one in account.tasks):
         tasks = [replace(one, limit_triggered=limit) if one.task_id == task_id else one for one in account.tasks]

@@ -30,7 +30,7 @@ GROUP_SIZE = 128
 # The session of rows that CodePlane writes about itself.
 SYSTEM_SESSION = "system"
 # How many rows of reads are kept while the file cannot be written.
-_WAITING_LIMIT = 64 * GROUP_SIZE
+_MAX_WAITING = 64 * GROUP_SIZE
 # Whole numbers from here on are not exact in every reader of JSON.
 _LARGEST = 2**53
 FINAL_KINDS = ("finished", "failed", "denied", "held")
@@ -155,7 +155,7 @@ class LedgerRow:
 class RowFilter:
     """Which rows to return, newest first.
 
-    `body_holds` is a text that stands somewhere in the body; `among_newest` bounds how many rows are looked through.
+    `body_holds` is a text that the body contains; `among_newest` bounds how many rows are looked through.
     """
 
     kinds: tuple[str, ...] = ()
@@ -200,7 +200,7 @@ class EventChain:
         self._clock = clock
         self._waiting: list[_Stamped] = []
         self._waiting_lock = threading.Lock()
-        # What the running transaction does; only touched by whoever holds the write lock.
+        # What the running transaction does; only touched by the holder of the write lock.
         self._added: list[LedgerRow] = []
         self._n_removed = 0
         self._notices: list[_Stamped] | None = None
@@ -220,7 +220,7 @@ class EventChain:
         return row
 
     def end_call(self, event: NewEvent) -> LedgerRow | None:
-        """Append the final row of a begun call, once; None if somebody else has ended it already."""
+        """Append the final row of a begun call, once; None if it has ended already."""
         stamped = self._stamp(event)
         with self._writing() as (connection, waiting):
             ended = connection.execute("DELETE FROM open_calls WHERE call_id = ?", (event.call_id,)).rowcount
@@ -289,7 +289,7 @@ class EventChain:
                     self.sealer.move(last.seq, last.hash, n_more, is_durable=is_durable)
         except BaseException:
             with self._waiting_lock:
-                self._waiting = (waiting + self._waiting)[-_WAITING_LIMIT:]
+                self._waiting = (waiting + self._waiting)[-_MAX_WAITING:]
             raise
 
     def _held(self) -> AbstractContextManager[None]:
@@ -361,7 +361,7 @@ class EventChain:
             return int(connection.execute(query, (worktree,)).fetchone()[0])
 
     def open_calls(self) -> tuple[OpenCall, ...]:
-        """Return the begun calls that nobody has ended, oldest first."""
+        """Return the begun calls that have not ended, oldest first."""
         query = "SELECT e.*, o.owner FROM open_calls o JOIN events e ON e.seq = o.begun_seq ORDER BY e.seq"
         with self.database.read() as connection:
             if connection.execute("SELECT 1 FROM open_calls LIMIT 1").fetchone() is None:

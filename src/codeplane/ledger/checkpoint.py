@@ -1,4 +1,4 @@
-"""The sealed record that stands for retired rows, so that the chain after them still verifies."""
+"""The sealed record of retired rows, so that the chain after them still verifies."""
 
 import hmac
 import json
@@ -65,7 +65,7 @@ def read_checkpoint(connection: sqlite3.Connection) -> StoredCheckpoint | None:
     records = connection.execute("SELECT CAST(body AS BLOB), CAST(seal AS BLOB) FROM checkpoint").fetchall()
     if not records:
         return None
-    # There is one at most; a second one was put there by somebody else, and makes all of them unreadable.
+    # There is one at most; a second one was not written by CodePlane and makes all of them unreadable.
     text, seal = (_text(records[0][0]), _text(records[0][1])) if len(records) == 1 else ("", "")
     return StoredCheckpoint(text, seal, _parse(text))
 

@@ -138,5 +138,5 @@ def _broken(problem: str) -> CodePlaneError:
     return CodePlaneError(
         "CHAIN_BROKEN",
         f"The ledger does not prove this: {problem}.",
-        hint="A person runs `cpl ledger verify`, then approves again or runs `cpl task reset`.",
+        hint="Ask a person to run `cpl ledger verify`, then to approve again or to run `cpl task reset`.",
     )

@@ -24,7 +24,7 @@ rows with a seq up to the checkpoint's retired_to are those in its list kept;
 the first row after them follows the checkpoint's hash. The end has the number
 of rows and the last hash.
 
-Seals, for whoever has the key (the 32 bytes of `key` in the user state
+Seals, for those who have the key (the 32 bytes of `key` in the user state
 directory): a seal is the first 16 hexadecimal digits of
 SHA-256("codeplane-ledger-key\n" + key), a colon, and the HMAC-SHA-256 of
 "codeplane-ledger-row-1\n<repo_id>\n<seq>\n<hash>". That of a checkpoint is

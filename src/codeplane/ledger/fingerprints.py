@@ -10,13 +10,13 @@ from codeplane.core.redaction import redact
 
 _LISTED_PATHS = 200
 _LISTED_TESTS = 100
-_NAME_LIMIT = 500
+_MAX_NAME = 500
 # What a stack is compared by is bounded, because a runaway recursion prints megabytes.
-_STACK_LIMIT = 64_000
+_MAX_STACK = 64_000
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _ADDRESS = re.compile(r"\b0[xX][0-9a-fA-F]+\b")
-# A directory part ends with a separator; a drive letter may stand in front of it. Names are bounded, here and below,
+# A directory part ends with a separator; a drive letter may precede it. Names are bounded, here and below,
 # because otherwise a line of 60,000 letters would be read once for each of them.
 _DIRECTORIES = re.compile(r"(?:\b[A-Za-z]:(?=[\\/]))?(?:[^\s\"'()<>,;:|\\/=]{0,255}[\\/])+")
 _LONG_HEX = re.compile(r"\b(?=[0-9a-fA-F-]{0,64}[0-9])[0-9a-fA-F]{7,64}(?:-[0-9a-fA-F]{4,12}){0,4}\b")
@@ -68,7 +68,7 @@ class DiffStats:
 class MutationFingerprint:
     """What a mutation left behind: equal for two mutations that ended in the same files by the same amount of change.
 
-    Files are told by path and new content, not by what they were before: a deed that is done again after somebody
+    Files are told by path and new content, not by what they were before: a change that is made again after somebody
     took it back is the same deed.
     """
 
@@ -144,10 +144,10 @@ def failure_fingerprint(failure: Failure) -> str:
 
 def failure_summary(failure: Failure) -> dict[str, Any]:
     """Return what a ledger row says about a failure; its output is not kept."""
-    names = sorted({redact(_written(name)[:_NAME_LIMIT]) for name in failure.failing_tests})
+    names = sorted({redact(_written(name)[:_MAX_NAME]) for name in failure.failing_tests})
     summary: dict[str, Any] = {
         "failure_fingerprint": failure_fingerprint(failure),
-        "failure_class": redact(_written(failure.failure_class)[:_NAME_LIMIT]) or None,
+        "failure_class": redact(_written(failure.failure_class)[:_MAX_NAME]) or None,
         "failing_tests": names[:_LISTED_TESTS],
     }
     if len(names) > _LISTED_TESTS:
@@ -169,7 +169,7 @@ def normalised_exception_type(name: str) -> str:
 
 def normalised_stack(text: str) -> tuple[str, ...]:
     """Return the lines of a stack without directories, line numbers, addresses, other numbers and colours."""
-    cut = text if len(text) <= _STACK_LIMIT else text[: _STACK_LIMIT // 2] + "\n" + text[-_STACK_LIMIT // 2 :]
+    cut = text if len(text) <= _MAX_STACK else text[: _MAX_STACK // 2] + "\n" + text[-_MAX_STACK // 2 :]
     lines = (_normalised_line(line) for line in _written(cut).splitlines())
     return tuple(line for line in lines if line)
 

@@ -1,4 +1,4 @@
-"""Keep the head of the ledger in a git note on request, where whoever fetches it becomes a witness.
+"""Keep the head of the ledger in a git note on request; everyone who fetches it becomes a witness.
 
 Notes live in `refs/notes/codeplane`, one line for each time the head was anchored, on the commit that was checked out.
 """
@@ -15,9 +15,9 @@ from codeplane.ledger.verification import Witness
 NOTES_REF = "refs/notes/codeplane"
 LINE_START = "codeplane-ledger "
 NOTE_PLACE = "git-note"
-# Git asks for an identity to write notes; nobody's e-mail address enters them.
+# Git asks for an identity to write notes; no real e-mail address enters them.
 _IDENTITY = ("-c", "user.name=CodePlane", "-c", "user.email=codeplane@localhost", "-c", "commit.gpgsign=false")
-_NOTES_LIMIT = 64 * 1024 * 1024
+_MAX_NOTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def anchor_head(chain: EventChain, write_note: Callable[[str], None]) -> SealedH
     key = anchor.read().key if anchor is not None else None
     if head is None or head.seq == 0 or key is None:
         raise CodePlaneError("NOT_FOUND", "The ledger has no sealed row that could be anchored yet.")
-    # Where the ledger lies on this machine is nobody else's business, not even as a digest.
+    # The ledger's path on this machine stays private, even as a digest.
     noted = replace(head, place=NOTE_PLACE).signed(key)
     write_note(LINE_START + noted.as_text())
     return noted
@@ -84,13 +84,13 @@ def read_notes(repository: Repository) -> tuple[NoteLine, ...]:
     Raises:
         CodePlaneError: GIT_FAILED when git cannot read them.
     """
-    listing = run_git(repository.root, "notes", f"--ref={NOTES_REF}", "list", output_limit=_NOTES_LIMIT)
+    listing = run_git(repository.root, "notes", f"--ref={NOTES_REF}", "list", output_limit=_MAX_NOTES)
     if listing.returncode != 0:
         raise CodePlaneError("GIT_FAILED", f"The notes were not read: {listing.stderr_text.strip()[:400]}")
     lines = []
     for entry in listing.stdout_text.splitlines():
         blob, _, commit = entry.partition(" ")
-        content = run_git(repository.root, "cat-file", "blob", blob, output_limit=_NOTES_LIMIT)
+        content = run_git(repository.root, "cat-file", "blob", blob, output_limit=_MAX_NOTES)
         if content.returncode != 0:
             raise CodePlaneError("GIT_FAILED", f"The note on {commit[:12]} was not read.")
         lines += [NoteLine(commit, text) for text in content.stdout_text.splitlines() if text]

@@ -2,7 +2,7 @@
 
 _TIME = "strftime('%Y-%m-%dT%H:%M:%fZ', {} / 1000.0, 'unixepoch')"
 
-# A body that somebody broke must not keep the other rows from being read.
+# A broken body must not keep the other rows from being read.
 _FACTS = "CASE WHEN json_valid(body) THEN body ELSE '{}' END"
 
 TASKS_VIEW = f"""

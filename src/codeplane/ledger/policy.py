@@ -1,22 +1,20 @@
-"""The policy protocol: what a policy is told, what it may answer, and how answers combine."""
+"""The gate as the door sees it: what it is told of a call, and what it decides."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Literal, Protocol
 
+from codeplane.core.callers import Caller
 from codeplane.core.errors import ErrorReport
-from codeplane.core.logs import fields, get_logger
-from codeplane.ledger.callers import Caller
 from codeplane.ledger.effects import EffectClass, Effects
-
-_log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
     """Everything a policy may look at.
 
-    `given_intent` and `given_class` are what the call says about itself. `schema_digest` stands for the tool as it is
+    `given_intent` and `given_class` are what the call says about itself. `schema_digest` identifies the tool as it is
     offered. `preview` makes a text of what would happen, for a person.
     """
 
@@ -43,44 +41,12 @@ class CallFacts:
         return self.effect.mutates
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
-    """The policy permits the call."""
+class Verdict(Enum):
+    """Deny beats hold, hold beats allow."""
 
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Deny:
-    """The policy refuses the call with an error from the registry."""
-
-    report: ErrorReport
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """The call must wait for a person; nothing waits inside the door meanwhile."""
-
-    reason: str
-    hold_id: str
-    expires_ms: int
-    code: str = "APPROVAL_PENDING"
-
-
-Verdict = Allow | Deny | Hold
-
-
-class Policy(Protocol):
-    """One rule, one file. None means "no opinion", which is never read as permission."""
-
-    @property
-    def name(self) -> str:
-        """Return what the policy protects, as it is recorded and told."""
-        ...
-
-    def judge(self, facts: CallFacts) -> Verdict | None:
-        """Return a verdict, or None for no opinion."""
-        ...
+    ALLOW = "allow"
+    HOLD = "hold"
+    DENY = "deny"
 
 
 class AfterPolicy(Protocol):
@@ -100,54 +66,21 @@ class AfterPolicy(Protocol):
 class Decision:
     """The combined verdict and the policy that settled it.
 
-    `explanation` is recorded, so that the decision can be made again; `intent` is the one the call is made under and
-    `approval` the one it was let through by.
+    `report` is what a denied or held call is answered with. `explanation` is recorded, so that the decision can be made
+    again; `intent` is the one the call is made under and `approval` the one that lets it through.
     """
 
     verdict: Verdict
     policy: str
+    report: ErrorReport | None = None
     explanation: Mapping[str, Any] = field(default_factory=dict)
     intent: str | None = None
     approval: str | None = None
 
 
 class Decides(Protocol):
-    """Whoever decides over calls."""
+    """Decides over calls."""
 
     def decide(self, facts: CallFacts) -> Decision:
         """Return the decision."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class PolicySet:
-    """Policies in their fixed order and what holds when none of them has an opinion."""
-
-    policies: tuple[Policy, ...]
-    default: Verdict
-
-    def decide(self, facts: CallFacts) -> Decision:
-        """Combine the verdicts: deny beats hold, hold beats allow; the first of each kind is reported."""
-        held: Decision | None = None
-        allowed: Decision | None = None
-        for policy in self.policies:
-            verdict = _verdict_of(policy, facts)
-            if isinstance(verdict, Deny):
-                return Decision(verdict, policy.name)
-            if isinstance(verdict, Hold) and held is None:
-                held = Decision(verdict, policy.name)
-            if isinstance(verdict, Allow) and allowed is None:
-                allowed = Decision(verdict, policy.name)
-        return held or allowed or Decision(self.default, "default")
-
-
-def _verdict_of(policy: Policy, facts: CallFacts) -> Verdict | None:
-    """Ask one policy; a policy that breaks refuses mutations and has no opinion on the rest."""
-    try:
-        return policy.judge(facts)
-    except Exception:  # noqa: BLE001 - a policy may be a team's plugin; it must fail closed, not take the door down.
-        _log.exception("policy failed", extra=fields(policy=policy.name, operation=facts.operation))
-        if not facts.mutates:
-            return None
-        message = f"The policy {policy.name} failed, so the change was refused."
-        return Deny(ErrorReport("POLICY_DENIED", message, "A person repairs the policy; reads still work."))

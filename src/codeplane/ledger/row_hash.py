@@ -1,7 +1,7 @@
 """The bytes that a row's hash covers, built from the stored columns without parsing the body.
 
 The hash of a row is the SHA-256 of the canonical JSON (RFC 8785) of its columns without `hash` and `seal`. The stored
-body already is canonical JSON, so its text can be put in place as it stands. Nothing else than the very same columns
+body already is canonical JSON, so its text is inserted unchanged. Nothing else than the very same columns
 gives the same bytes: read from the end, each column's name and value are the only ones that fit, because a quotation
 mark inside a value is always escaped; so what is left over for the body is the body.
 """

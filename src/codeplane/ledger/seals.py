@@ -1,17 +1,17 @@
-"""Seals: what shows that nobody without the key wrote, cut or replaced the chain.
+"""Seals show that the chain was not written, cut or replaced without the key.
 
 Every row carries a seal, the HMAC of its number and hash, written in the row's own transaction. The key and the newest
 sealed head live in the user state directory: `ledgers/<repository id>/key` and, because a repository can be copied
 together with its ledger, one `head-<digest of the ledger's path>` for each place.
 
-What is proven, to somebody who has the key:
+What is proven, given the key:
 
 - Every row from `sealed_from` on was written by a holder of the key, in this order: a changed, inserted, forged or
   re-hashed row is named.
 - All rows up to the sealed head are there: a cut tail or an older copy of the file is seen.
 
 The head outside is written after the commit and while the write lock is held. A process that dies in between leaves a
-head that is older than the chain, which is no alarm: its rows carry their seals. Until the next row is appended, and
+head that is older than the chain. That is not an alarm: its rows carry their seals. Until the next row is appended, and
 only then, cutting off exactly those rows would not be seen. A head is synchronised to disk with a durable row, at most
 once a second and not with grouped rows of reads; the operating system writes the others out in its own time. So after a
 loss of power, and only then, the rows of the last moments before it could be cut unseen.
@@ -20,7 +20,7 @@ Rows that another key sealed are foreign: another operating-system user appended
 accepted only after the newest sealed head, or when one of our rows (`foreign_rows`) names them. They grant nothing.
 
 What is not proven: anything against a program that can write the user state directory, because it can read the key.
-A head that was also anchored in a git note that others have fetched stands against that, too.
+A head that was also anchored in a git note that others have fetched shows that, too.
 """
 
 import errno
@@ -143,7 +143,7 @@ class SealedHead:
         return f'{{"hash":"{self.hash}","key_id":"{self.key_id}","mac":"{self.mac}",{self._rest()}'
 
     def as_bytes(self) -> bytes:
-        """Return the record as it stands in the file, filled up to its fixed size."""
+        """Return the record as it is in the file, padded to its fixed size."""
         return self.as_text().encode().ljust(HEAD_BYTES - 1) + b"\n"
 
 
@@ -217,7 +217,7 @@ class Judgement:
 
 
 class Anchor:
-    """The files that stand for one ledger in the user state directory.
+    """The files of one ledger in the user state directory.
 
     Invariant: the key is written once and never changed; a head is only ever replaced by the head of a later row.
     """
@@ -372,7 +372,7 @@ class Anchor:
     def move_head(self, head: SealedHead, *, is_durable: bool) -> None:
         """Put a later head in the place of the one before; raises OSError.
 
-        One write into one sector of a file that stays: whoever is killed has written all of it or nothing.
+        One write into one sector of a file that stays: a killed writer has written all of it or nothing.
         """
         try:
             descriptor = os.open(self._head_file, os.O_WRONLY | os.O_CLOEXEC)
@@ -403,7 +403,7 @@ def forget_place(directory: Path, ledger: Path) -> None:
 class Sealer:
     """The writer's side: looks before rows are added, seals them, and moves the head outside after the commit.
 
-    Invariant: it is used by whoever holds the ledger's write lock. Rows that were changed or forged behind the writers'
+    Invariant: only the holder of the ledger's write lock uses it. Rows that were changed or forged behind the writers'
     backs never get a seal; what only the head outside shows, such as a cut tail, is put on record by a row before the
     head moves on. After a look `is_taking_over` tells that what older keys signed cannot be
     checked any more.
@@ -491,7 +491,7 @@ class Sealer:
         return self._rows.key if self._rows is not None else None
 
     def move(self, seq: int, row_hash: str, rows_added: int, *, is_durable: bool) -> None:
-        """Note the new head outside, after its rows were committed; a head that stays behind is no alarm."""
+        """Note the new head outside, after its rows were committed; a head that stays behind is not an alarm."""
         before, sealer = self._head, self._rows
         self._head = self._record = None
         if before is None or sealer is None:
@@ -600,7 +600,7 @@ def _settled(path: Path) -> bytes | None:
 
 
 def _create(path: Path, data: bytes) -> None:
-    """Write a file for the owner alone, wholly or not at all, unless somebody else was first."""
+    """Write a file for the owner alone, wholly or not at all, unless the file exists already."""
     temporary = _write_beside(path, data)
     try:
         path.hardlink_to(temporary)

@@ -4,12 +4,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from codeplane.core.callers import Caller
 from codeplane.core.clock import Clock
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_text
 from codeplane.core.ids import IdSource
 from codeplane.core.settings import setting
-from codeplane.ledger.callers import Caller
 from codeplane.store.sqlite import Database
 
 
@@ -57,7 +57,7 @@ class Session:
             self.read_bytes += n_bytes
 
     def reset_reads(self) -> int:
-        """Start the read budget anew and return what had been used."""
+        """Reset the read budget and return what had been used."""
         with self._lock:
             used, self.read_bytes = self.read_bytes, 0
             return used
@@ -223,7 +223,7 @@ class SessionRegistry:
 
 
 def _ignore(_label: str) -> None:
-    """Nobody wants to know."""
+    """Ignore the end of a session."""
 
 
 def _expired(label: str) -> CodePlaneError:

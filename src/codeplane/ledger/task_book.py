@@ -73,7 +73,7 @@ _TABLES = (
 class TaskRequest:
     """A task that a person opens: for one session, or for all sessions of the working tree that have none of their own.
 
-    `owner` is the process whose end interrupts the task; without one it lives until somebody has worked in it.
+    `owner` is the process whose end interrupts the task; without one it lives until a process has worked in it.
     """
 
     worktree: str
@@ -146,20 +146,20 @@ class TaskBook:
         if chain.meta(_VERSION_KEY) != _TABLES_VERSION:
             self.rebuild()
 
-    def standing(self, session: str, worktree: str) -> Task | None:
+    def current_task(self, session: str, worktree: str) -> Task | None:
         """Return the task that a session's calls belong to: its open one, or the exhausted one that bars it.
 
-        States that cannot be read are made anew from the rows.
+        States that cannot be read are rebuilt from the rows.
         """
         try:
             with self._chain.database.read() as connection:
-                return _standing(connection, session, worktree)
+                return _current_task(connection, session, worktree)
         except CodePlaneError as error:
             if error.code != "STORE_CORRUPT":
                 raise
         self.rebuild()
         with self._chain.database.read() as connection:
-            return _standing(connection, session, worktree)
+            return _current_task(connection, session, worktree)
 
     def reserve(self, wanted: Reservation) -> Reserved:
         """Count a call and append its `begun` row, opening a task if there is none; or close the task that is used up.
@@ -173,7 +173,7 @@ class TaskBook:
         with self._transaction() as connection:
             now = self._clock.now_ms()
             account = account_of(Evidence(self._chain, connection), begun.worktree, now)
-            persons = account.standing(begun.session, begun.worktree)
+            persons = account.current_task(begun.session, begun.worktree)
             found = _found(connection, begun, persons)
             if found is not None and found.is_exhausted and found.is_explicit:
                 return Reserved(found, is_new=False, excess=Budget(found.limit_triggered), counted=found)
@@ -296,7 +296,7 @@ class TaskBook:
         return task
 
     def finish(self, event: NewEvent, observed: Observed) -> Progress | None:
-        """Append the final row of a call of a task with what its history says; None if somebody ended the call already.
+        """Append the final row of a call of a task with what its history says; None if the call has ended already.
 
         Raises:
             CodePlaneError: NOT_FOUND when there is no such task.
@@ -328,7 +328,7 @@ class TaskBook:
                 whose = f"Session {request.session}" if request.session else "This working tree"
                 raise CodePlaneError(
                     "INVALID_ARGUMENTS",
-                    f"{whose} has the open task {there.task_id}.",
+                    f"{whose} already has the open task {there.task_id}.",
                     hint=f"Close it first: cpl task close {there.task_id}",
                     details={"task_id": there.task_id},
                 )
@@ -399,7 +399,7 @@ class TaskBook:
         """Close the tasks whose processes are all gone, as a server does that starts; return how many.
 
         Linked working trees and other processes share the ledger, so a task is left alone while one of those that
-        work in it lives. A task that nobody has worked in yet has lost nothing and stays open.
+        work in it lives. A task without any work has lost nothing and stays open.
         """
         return self._interrupt(_orphans(self.open_tasks(), ownership), "its process ended")
 
@@ -439,7 +439,7 @@ class TaskBook:
         return interrupted
 
     def rebuild(self) -> None:
-        """Make the tables anew from the rows of the chain."""
+        """Rebuild the tables from the rows of the chain."""
         self._chain.flush()
         with self._chain.database.write() as connection:
             for statement in _TABLES:
@@ -468,7 +468,7 @@ def _unknown(task_id: str) -> CodePlaneError:
     return CodePlaneError("NOT_FOUND", f"There is no task {task_id[:80]}.", hint="`cpl task list` shows the tasks.")
 
 
-def _standing(connection: sqlite3.Connection, session: str, worktree: str) -> Task | None:
+def _current_task(connection: sqlite3.Connection, session: str, worktree: str) -> Task | None:
     """Return the newest open task, or the newest of all if a limit has closed it: that one bars the way."""
     scopes = (session, worktree_scope(worktree))
     newest = _newest(connection, scopes, only_open=False)
@@ -480,7 +480,7 @@ def _standing(connection: sqlite3.Connection, session: str, worktree: str) -> Ta
 def _found(connection: sqlite3.Connection, begun: NewEvent, persons: PersonsTask | None) -> Task | None:
     """Return the task of a call: a person's as the sealed rows tell it, else the newest of its session."""
     if persons is None:
-        return _standing(connection, begun.session, begun.worktree)
+        return _current_task(connection, begun.session, begun.worktree)
     task = _told(connection, persons.task_id)
     if task is None:
         raise CodePlaneError("CHAIN_BROKEN", f"The rows of the task {persons.task_id} are gone.")

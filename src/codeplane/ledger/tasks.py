@@ -18,7 +18,7 @@ _KEPT_OWNERS = 32
 
 
 class TaskState(Enum):
-    """Where a task stands; a closed one is never opened again."""
+    """The state of a task; a closed one is never opened again."""
 
     OPEN = "OPEN"
     CLOSED_SUCCESS = "CLOSED_SUCCESS"
@@ -168,6 +168,10 @@ class Task:
         limit = self.limits.of(budget)
         return self.used(budget, now_ms) / limit if limit else 1.0
 
+    def shares_used(self, now_ms: int) -> dict[str, float]:
+        """Return the used share of every budget by its name."""
+        return {budget.value: self.share_used(budget, now_ms) for budget in Budget}
+
     def excess(self, budget: Budget, now_ms: int) -> Budget | None:
         """Return the limit that one more call of this kind would break."""
         if self.elapsed_ms(now_ms) > self.limits.max_duration_sec * 1000:
@@ -190,7 +194,7 @@ class Task:
             "limits": asdict(self.limits),
             "counters": {"mutation_count": self.mutation_count, "test_run_count": self.test_run_count},
             "elapsed_sec": self.elapsed_ms(now_ms) // 1000,
-            "budget_used": {budget.value: round(self.share_used(budget, now_ms), 4) for budget in Budget},
+            "budget_used": {name: round(share, 4) for name, share in self.shares_used(now_ms).items()},
             "last_mutation_fingerprint": self.last_mutation_fingerprint,
             "last_failure_fingerprint": self.last_failure_fingerprint,
         }
@@ -220,7 +224,7 @@ class Progress:
 
 
 def limits_of(settings: TaskSettings) -> TaskLimits:
-    """Return the limits that hold when nobody sets others."""
+    """Return the default limits."""
     return TaskLimits(settings.max_mutations, settings.max_test_runs, settings.max_duration_sec)
 
 

@@ -111,7 +111,7 @@ def _verify_once(database: Database, anchor: Anchor | None, witnesses: Sequence[
 
 
 def first_problem(connection: sqlite3.Connection, key: SealKey, repo_id: str, limit: int) -> str | None:
-    """Tell what is wrong with the rows up to `limit` or with what stands for older ones, None when all of it holds.
+    """Tell what is wrong with the rows up to `limit` or with the record of older ones, None when all of it verifies.
 
     Rows without the key's seal pass if their hashes hold, because they may be older than the key. What a writer has
     noticed already and put on record does not count again.
@@ -159,7 +159,7 @@ class _Check:
         key = self._key
         is_forged = key is not None and self._is_keyed() and not stored.is_signed_by(key, self._repo_id)
         if stored.checkpoint is None or is_forged:
-            self._findings.append(_Finding(1, "the record that stands for retired rows was not made with the key"))
+            self._findings.append(_Finding(1, "the record of retired rows was not made with the key"))
             if stored.checkpoint is None:
                 return
         checkpoint = stored.checkpoint
@@ -266,7 +266,7 @@ class _Check:
             self._notes.append(
                 f"The anchor in the user state directory is missing{reason}. Proven: each row follows from the one "
                 "before it. Not proven: that no rows were cut off at the end, that this is not an older copy, and "
-                "that nobody hashed the whole chain again."
+                "that the whole chain was not hashed again."
             )
         if judgement.note:
             self._notes.append(judgement.note)

@@ -1,4 +1,4 @@
-"""What the door answers: one value from which every surface makes its own form."""
+"""The door's answer: one value that each surface formats in its own way."""
 
 import json
 from collections.abc import Mapping
@@ -26,8 +26,8 @@ class AnswerMeta:
     """What surrounds a result.
 
     `understood` says how unclear arguments were read, `obvious` the same where the result itself shows it;
-    `incomplete` names what the answer lacks. `signals` is there for calls that changed or tested something,
-    `quality` where a team's commands looked at what was written.
+    `incomplete` names what the answer lacks. `signals` is set for calls that changed or tested something, `quality`
+    where a team's commands checked written files.
     """
 
     session_id: str | None
@@ -45,7 +45,7 @@ class AnswerMeta:
     quality: tuple[Mapping[str, Any], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the wire form; signals stand in it only where there are any."""
+        """Return the wire form; signals appear only if there are any."""
         return {
             "session_id": self.session_id,
             "request_id": self.request_id,
@@ -64,7 +64,7 @@ class AnswerMeta:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What a call shows about getting somewhere: fingerprints, and whether they are the same again.
+    """Signals of progress: fingerprints, and whether they repeat.
 
     `mutation` holds the parts of the mutation fingerprint.
     """
@@ -119,7 +119,7 @@ class Answer:
         return json.dumps(self.envelope(), ensure_ascii=False, separators=(",", ":"))
 
     def text(self) -> str:
-        """Return compact text for a model: the result or the error, then only what is worth knowing."""
+        """Return compact text for a model: the result or the error, then only useful notes."""
         parts = [self.error.as_text() if self.error is not None else self.result_text]
         if self.meta.understood:
             parts.append("Understood: " + "; ".join(self.meta.understood) + ".")

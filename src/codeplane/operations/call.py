@@ -1,4 +1,4 @@
-"""`call`: any operation by name, so that a small tool list reaches everything."""
+"""`call`: any operation by name, so a small tool list reaches everything."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 from codeplane.core.errors import CodePlaneError
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.models import Request, Result, as_object
-from codeplane.operations.operation import CallContext, Example, Operation, no_effects
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 
 
 class CallRequest(Request):
@@ -22,7 +22,7 @@ class CallRequest(Request):
 
 
 class CallResult(Result):
-    """Never made: the named operation's own result is answered."""
+    """Never created: the answer is the named operation's own result."""
 
 
 def _handle(_context: CallContext, request: CallRequest) -> CallResult:
@@ -37,11 +37,10 @@ CALL = Operation(
     request_type=CallRequest,
     result_type=CallResult,
     effect=EffectClass.READ,
-    effects=no_effects,
-    handler=_handle,
+    plan=planned(_handle),
     render=lambda _result: "",
     when_to_use=("The operation you need is not among the listed tools.",),
-    when_not_to_use=("The operation is listed as a tool of its own: call it directly.",),
+    when_not_to_use=("The operation is listed as a tool: call it directly.",),
     examples=(
         Example(
             "List the Python files under src", {"operation": "list_files", "arguments": {"pattern": "src/**/*.py"}}

@@ -1,4 +1,4 @@
-"""Cards: what clients are told of operations before they are called, without importing them.
+"""Cards: what clients learn about operations before calling them, without importing them.
 
 Those of the catalog are kept in `cards.json`; `make reference` writes it and a test fails when it drifts.
 """
@@ -7,21 +7,21 @@ import json
 from collections.abc import Mapping
 
 from codeplane.operations.catalog import Catalog
-from codeplane.operations.operation import AnyOperation
+from codeplane.operations.operation import AnyOperation, Audience
 from codeplane.operations.schema import input_schema, result_schema
 from codeplane.operations.tool_list import Card, stored_cards
 
 
 def cards_of(operations: Mapping[str, AnyOperation]) -> tuple[Card, ...]:
-    """Return the cards of these operations in their order."""
+    """Return the cards of the tools among these operations, in their order."""
     if isinstance(operations, Catalog):
         return stored_cards()
-    return tuple(_card(operation) for operation in operations.values())
+    return tuple(_card(one) for one in operations.values() if one.audience is Audience.AGENT)
 
 
 def cards_text(operations: Mapping[str, AnyOperation]) -> str:
-    """Return the cards of these operations as they are stored."""
-    return json.dumps([_card(operation) for operation in operations.values()], indent=1, ensure_ascii=False) + "\n"
+    """Return the cards of the tools among these operations as they are stored."""
+    return json.dumps(cards_of(dict(operations)), indent=1, ensure_ascii=False) + "\n"
 
 
 def _card(operation: AnyOperation) -> Card:

@@ -1,4 +1,4 @@
-"""All operations, in alphabetical order. A new one is one file and one line here."""
+"""All operations, in alphabetical order. Adding one takes one file and one line here, under its audience."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -6,7 +6,8 @@ from importlib import import_module
 from codeplane.core.errors import CodePlaneError
 from codeplane.operations.operation import AnyOperation
 
-_NAMES = (
+# For agents: the tools.
+_TOOLS = (
     "call",
     "delegate_intent",
     "describe",
@@ -43,8 +44,41 @@ _NAMES = (
 )
 
 
-# The module of `run` says what it runs.
-_MODULES = {"run": "run_program"}
+# For people: commands and REST addresses, each family in one module.
+_COMMANDS = {
+    "accept_hooks": "manage_policy",
+    "accept_policy": "manage_policy",
+    "add_intent": "manage_intents",
+    "anchor_ledger": "read_ledger",
+    "approve_calls": "answer_approvals",
+    "check_intents": "manage_intents",
+    "check_policy": "manage_policy",
+    "close_intent": "manage_intents",
+    "close_task": "manage_tasks",
+    "deny_calls": "answer_approvals",
+    "explain_call": "explain_call",
+    "import_intents": "manage_intents",
+    "list_approvals": "answer_approvals",
+    "list_calls": "read_ledger",
+    "list_grants": "answer_approvals",
+    "list_intents": "manage_intents",
+    "list_rows": "read_ledger",
+    "list_tasks": "manage_tasks",
+    "open_task": "manage_tasks",
+    "reset_task_budget": "manage_tasks",
+    "revoke_approval": "answer_approvals",
+    "set_policy_mode": "manage_policy",
+    "show_approval": "answer_approvals",
+    "show_intent": "manage_intents",
+    "show_policy": "manage_policy",
+    "show_rows": "read_ledger",
+    "show_task": "manage_tasks",
+    "verify_ledger": "read_ledger",
+    "widen_intent": "manage_intents",
+}
+
+# The module of `run` is named after what it runs.
+_MODULES = {"run": "run_program", **_COMMANDS}
 
 
 def module_of(name: str) -> str:
@@ -67,7 +101,7 @@ class Catalog(Mapping[str, AnyOperation]):
 
         Raises:
             KeyError: there is none.
-            CodePlaneError: INTERNAL_ERROR when it cannot be imported, so that the call is answered and recorded.
+            CodePlaneError: INTERNAL_ERROR when it cannot be imported, so the call is answered and recorded.
         """
         if name not in self._names:
             raise KeyError(name)
@@ -91,4 +125,8 @@ class Catalog(Mapping[str, AnyOperation]):
         return len(self._names)
 
 
-OPERATIONS = Catalog(_NAMES)
+# What agents can call: the door of MCP, of `call` and of programs knows nothing else.
+TOOLS = Catalog(_TOOLS)
+OPERATIONS = Catalog((*_TOOLS, *_COMMANDS))
+# Operations that people reach by a command or a REST address.
+COMMANDS = (*_COMMANDS, "select_active_intent")

@@ -63,7 +63,7 @@ def render_commit(entry: CommitEntry) -> str:
     """Return a commit on one line."""
     refs = f" ({', '.join(entry.refs)})" if entry.refs else ""
     author, subject = entry.author.name, entry.message
-    # Nearly all of them are; to look is much cheaper than to clean.
+    # Nearly all of them are; checking is much cheaper than cleaning.
     if not (author.isprintable() and subject.isprintable()):
         author, subject = printable_name(author), printable_text(subject).replace("\n", " ")
     return f"{entry.short_oid} {entry.author.time[:10]} {author}{refs}: {subject}"

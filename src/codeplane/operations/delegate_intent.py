@@ -10,7 +10,7 @@ from codeplane.govern.intents import check_pattern, is_inside
 from codeplane.govern.rulebook import Delegation
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation, no_effects
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 
 
 class DelegateIntentRequest(Request):
@@ -18,7 +18,7 @@ class DelegateIntentRequest(Request):
 
     session: str = Field(description="Label of the worker's session, such as s-1a2b3c4d5e.")
     paths: Annotated[list[str], Field(min_length=1, max_length=50)] = Field(description="Paths or globs it may change.")
-    goal: str = Field("", max_length=500, description="What the worker is to do.")
+    goal: str = Field("", max_length=500, description="What the worker should do.")
 
 
 class DelegateIntentResult(Result):
@@ -47,7 +47,7 @@ def _handle(context: CallContext, request: DelegateIntentRequest) -> DelegateInt
         except ValueError as error:
             raise CodePlaneError("INVALID_ARGUMENTS", f"{error}.") from error
         if own is None or not is_inside(path, own.owned_scope):
-            message = f"Scope Violation: {path} is not certainly inside of the scope of {parent}"
+            message = f"Scope Violation: {path} may lie outside the scope of {parent}"
             raise CodePlaneError(
                 "SCOPE_VIOLATION", message, details={"owned_scope": list(own.owned_scope) if own else []}
             )
@@ -57,7 +57,7 @@ def _handle(context: CallContext, request: DelegateIntentRequest) -> DelegateInt
     rules = workspace.gate.rules()
     intent = rules.find(given.id)
     if intent is None:
-        raise CodePlaneError("INTENT_NOT_ACTIVE", f"{parent} is gone.")
+        raise CodePlaneError("INTENT_NOT_ACTIVE", f"Intent {parent} no longer exists.")
     text = intent_context(IntentContext(intent, (), rules.lineage(given.id)))
     return DelegateIntentResult(intent_id=given.id, session=given.session, context=text)
 
@@ -69,11 +69,10 @@ DELEGATE_INTENT = Operation(
     request_type=DelegateIntentRequest,
     result_type=DelegateIntentResult,
     effect=EffectClass.RECORD,
-    effects=no_effects,
-    handler=_handle,
+    plan=planned(_handle),
     render=lambda result: f"{result.session} may select {result.intent_id}\n{result.context}",
     when_to_use=("You supervise other sessions and split the work by files.",),
-    when_not_to_use=("The worker needs files outside of your intent's scope: a person has to widen it.",),
+    when_not_to_use=("The worker needs files outside your intent's scope: a person must widen it.",),
     examples=(
         Example("Give a part", {"session": "s-1a2b3c4d5e", "paths": ["src/app/models/**"], "goal": "split the models"}),
     ),

@@ -1,4 +1,4 @@
-"""`describe`: what this repository is, how an operation is used, what an error means."""
+"""`describe`: an overview of this repository, an operation's usage, an error's meaning."""
 
 import difflib
 import json
@@ -10,11 +10,11 @@ from pydantic import Field, model_validator
 from codeplane.core.error_registry import ERROR_TABLE, find_entry
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import counted
-from codeplane.languages.file_names import UNKNOWN, language_of
+from codeplane.languages.catalog import UNKNOWN, language_of
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.cards import cards_of
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import AnyOperation, CallContext, Example, Operation, no_effects
+from codeplane.operations.operation import AnyOperation, CallContext, Example, Operation, planned
 from codeplane.operations.schema import input_schema
 from codeplane.workspace.workspace import Workspace
 
@@ -31,7 +31,7 @@ class DescribeRequest(Request):
     @model_validator(mode="before")
     @classmethod
     def _name_alone_means_tool_or_error(cls, data: Any) -> Any:
-        """Accept a name without an action when it can mean only one thing."""
+        """Accept a name without an action when it is unambiguous."""
         if isinstance(data, dict) and "action" not in data:
             name = (
                 data.get("name") or data.get("tool") or data.get("operation") or data.get("code") or data.get("error")
@@ -99,7 +99,7 @@ def _handle(context: CallContext, request: DescribeRequest) -> DescribeResult:
 
 def _describe_repo(context: CallContext) -> DescribeResult:
     workspace = context.workspace
-    head = workspace.head()
+    head, cards = workspace.head(), cards_of(context.operations)
     return DescribeResult(
         repo_root=str(workspace.root),
         repo_id=workspace.repo_id,
@@ -107,13 +107,13 @@ def _describe_repo(context: CallContext) -> DescribeResult:
         branch=head.branch,
         head_commit=head.commit,
         index_status=_index_status(workspace),
-        tool_count=len(context.operations),
-        operations=[OperationLine(name=card["name"], summary=card["summary"]) for card in cards_of(context.operations)],
+        tool_count=len(cards),
+        operations=[OperationLine(name=card["name"], summary=card["summary"]) for card in cards],
     )
 
 
 def _index_status(workspace: Workspace) -> str:
-    """Return what the index knows, without building one just to describe it."""
+    """Return what the index knows, without building it."""
     if not (workspace.places.private / "index.db").exists():
         return "not built yet; the first search builds it"
     counts = workspace.index.counts()
@@ -169,7 +169,7 @@ def _describe_error(name: str) -> DescribeResult:
 
 def _render(result: DescribeResult) -> str:
     if result.code is not None:
-        retry = "may succeed when sent again" if result.retryable else "will not succeed unchanged"
+        retry = "may succeed on retry" if result.retryable else "fails again unless it is changed"
         return f"{result.name} ({result.code}): {result.description}\n{result.required_action}\nThe same call {retry}."
     if result.name is not None:
         return _render_tool(result)
@@ -225,10 +225,9 @@ DESCRIBE = Operation(
     request_type=DescribeRequest,
     result_type=DescribeResult,
     effect=EffectClass.READ,
-    effects=no_effects,
-    handler=_handle,
+    plan=planned(_handle),
     render=_render,
-    when_to_use=("At the start: branch, language and the list of operations.", "Before an operation you do not know."),
+    when_to_use=("At the start: branch, languages, operations.", "Before using an unfamiliar operation."),
     when_not_to_use=("You know the operation: call it.",),
     examples=(
         Example("This repository", {}),

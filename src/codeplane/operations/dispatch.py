@@ -9,12 +9,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from codeplane.core.callers import Caller
 from codeplane.core.errors import CodePlaneError
-from codeplane.ledger.callers import Caller
 from codeplane.operations.answer import Answer
+from codeplane.operations.call_record import CallControls
+from codeplane.operations.cursors import FIELD, Position, check_same_question, has_cursor, read_cursor, with_first_page
 from codeplane.operations.models import Request, Understanding
 from codeplane.operations.operation import AnyOperation, Example
-from codeplane.operations.perform import CallControls, Door, perform, reject
+from codeplane.operations.perform import Door, perform, reject
 
 CALL = "call"
 _MAX_DEPTH = 32
@@ -26,7 +28,7 @@ def dispatch(
 ) -> Answer:
     """Perform any operation by name, as every surface does.
 
-    `call` is unwrapped here, so that the operation it names passes the door like any other.
+    `call` is unwrapped here, so the operation it names passes the door like any other.
     """
     controls = controls or CallControls()
     understanding = Understanding(door.workspace.root)
@@ -40,12 +42,26 @@ def dispatch(
         caller, arguments = _take_session(caller, arguments)
         operation = find_operation(door, name)
         controls, arguments = _take_metadata(controls, operation, arguments)
-        request = understand(operation, arguments, understanding)
+        request, position = _understood(door, operation, arguments, understanding)
     except CodePlaneError as error:
         understood = (*understanding.notes, *understanding.obvious)
         return reject(door.workspace, name, caller, error.report(), understood)
-    controls = replace(controls, understood=tuple(understanding.notes), obvious=tuple(understanding.obvious))
+    notes, obvious = tuple(understanding.notes), tuple(understanding.obvious)
+    controls = replace(controls, understood=notes, obvious=obvious, position=position)
     return perform(door, operation, request, caller, controls)
+
+
+def _understood(
+    door: Door, operation: AnyOperation, arguments: dict[str, Any], understanding: Understanding
+) -> tuple[Request, Position | None]:
+    """Return the whole request and, with a cursor, the position to continue from."""
+    request_type = operation.request_type
+    if not isinstance(arguments.get(FIELD), str) or not has_cursor(request_type):
+        return understand(operation, arguments, understanding), None
+    first, position = read_cursor(door.workspace, operation.name, arguments[FIELD])
+    request = understand(operation, with_first_page(request_type, first, arguments), understanding)
+    check_same_question(request, first)
+    return request, position
 
 
 def find_operation(door: Door, name: str) -> AnyOperation:
@@ -88,7 +104,7 @@ def argument_error(operation: AnyOperation, arguments: Mapping[str, Any], error:
     """Return INVALID_ARGUMENTS for what pydantic found, in words a caller can act on."""
     items = error.errors(include_url=False, include_context=True)[:8]
     problems = [_problem(operation, item) for item in items]
-    concerned = _concerned(error)
+    concerned = _names_in(error)
 
     def fits(example: Example) -> tuple[int, int]:
         n_as_given = sum(name in arguments and arguments[name] == value for name, value in example.params.items())
@@ -98,7 +114,7 @@ def argument_error(operation: AnyOperation, arguments: Mapping[str, Any], error:
     example = json.dumps(dict(fitting.params), ensure_ascii=False)
     hint = f"A correct call: {operation.name} {example}"
     if any(item["type"] == "extra_forbidden" and not _nearest(operation, item) for item in items):
-        # What this operation does not know another one may.
+        # Another operation may know what this one does not.
         hint = "\n".join([hint, *operation.when_not_to_use])
     return CodePlaneError(
         "INVALID_ARGUMENTS",
@@ -108,8 +124,8 @@ def argument_error(operation: AnyOperation, arguments: Mapping[str, Any], error:
     )
 
 
-def _concerned(error: ValidationError) -> set[str]:
-    """Return the names that the problems are about, also those that only the message names."""
+def _names_in(error: ValidationError) -> set[str]:
+    """Return the names in the problems, including those that only the message mentions."""
     named: set[str] = set()
     for item in error.errors(include_url=False, include_context=False):
         named |= {str(part) for part in item["loc"]} | set(re.findall(r"`(\w+)`", item["msg"]))
@@ -146,9 +162,9 @@ def _unwrap(door: Door, arguments: dict[str, Any], understanding: Understanding)
     known = set(call.request_type.model_fields) | {"session_id"}
     stray = {key: value for key, value in arguments.items() if key not in known and key not in _CALL_ALIASES}
     if stray and "arguments" not in arguments:
-        # Arguments beside the name instead of inside `arguments` can mean only one thing.
+        # Arguments beside the name instead of inside `arguments` are unambiguous.
         arguments = {key: value for key, value in arguments.items() if key not in stray} | {"arguments": stray}
-        understanding.note("what stands beside `operation` was read as its arguments")
+        understanding.note("fields beside `operation` were read as its arguments")
     session = {key: arguments.pop(key) for key in ("session_id",) if key in arguments}
     request = understand(call, arguments, understanding)
     inner = request.model_dump()
@@ -169,14 +185,14 @@ def _take_session(caller: Caller, arguments: dict[str, Any]) -> tuple[Caller, di
     if session_id is None:
         return caller, rest
     if not isinstance(session_id, str):
-        raise CodePlaneError("INVALID_ARGUMENTS", "`session_id` is a text.", hint="Leave session_id out.")
+        raise CodePlaneError("INVALID_ARGUMENTS", "`session_id` must be a string.", hint="Leave session_id out.")
     return replace(caller, session_id=session_id), rest
 
 
 def _take_metadata(
     controls: CallControls, operation: AnyOperation, arguments: dict[str, Any]
 ) -> tuple[CallControls, dict[str, Any]]:
-    """Take what a change says about itself out of the arguments; every operation that changes something accepts it."""
+    """Take the description of a change out of the arguments; every changing operation accepts it."""
     if not operation.effect.mutates:
         return controls, arguments
     known = operation.request_type.model_fields
@@ -192,7 +208,7 @@ def _take_metadata(
 
 
 def check_size(arguments: Mapping[str, Any], limit: int) -> None:
-    """Refuse arguments that are too large, too deeply nested or no Unicode, before anything else looks at them.
+    """Refuse arguments that are too large, too deeply nested or not Unicode, before anything else reads them.
 
     Raises:
         CodePlaneError: PAYLOAD_TOO_LARGE or INVALID_ARGUMENTS.

@@ -1,4 +1,4 @@
-"""The forms in which agents send edits, each turned into stretches of a file: occurrences, expressions, definitions."""
+"""The forms in which agents send edits, each resolved to spans of a file: occurrences, expressions, definitions."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -36,7 +36,7 @@ def matches(path: RepoPath, file: SourceFile, expression: str, new: str, count: 
     r"""Return an edit for every match of an RE2 expression; `\1` and `\g<name>` in the new text are groups.
 
     Raises:
-        CodePlaneError: INVALID_ARGUMENTS for a wrong expression; otherwise as `occurrences`.
+        CodePlaneError: INVALID_ARGUMENTS for an invalid expression; otherwise as `occurrences`.
     """
     # 10 ms that only expressions need.
     import re2  # noqa: PLC0415
@@ -49,7 +49,7 @@ def matches(path: RepoPath, file: SourceFile, expression: str, new: str, count: 
             if match.start() != match.end()
         ]
     except (re2.error, IndexError) as error:
-        raise CodePlaneError("INVALID_ARGUMENTS", f"The expression or its replacement is wrong: {error}.") from error
+        raise CodePlaneError("INVALID_ARGUMENTS", f"Invalid expression or replacement: {error}.") from error
     if not found:
         message = f"The expression matches nothing in {path}."
         raise CodePlaneError("CONTENT_NOT_FOUND", message, details={"path": path.text})
@@ -63,7 +63,7 @@ def _counted(path: RepoPath, file: SourceFile, found: list[SpanEdit], count: int
         raise CodePlaneError(
             "CONTENT_AMBIGUOUS",
             f"{path} has {counted(len(found), 'occurrence')}, not {count}: at lines {shown}.",
-            hint="Send the right count, `all: true`, or more of the text.",
+            hint="Send the right count, `all: true`, or more context.",
             details={"path": path.text, "lines": lines[:100]},
         )
     return found
@@ -90,11 +90,11 @@ def at_definition(
 
 
 def definitions_in(workspace: Workspace, path: str, data: bytes) -> Sequence[Definition]:
-    """Return the definitions of a file as it is: from the index when that knows the same content."""
+    """Return the definitions of a file as it is: from the index if that has the same content."""
     try:
         known = workspace.index.known_definitions(path, data) if workspace.has_index else None
     except CodePlaneError:
-        # A damaged index keeps nobody from reading; the next update mends it and says so.
+        # A damaged index must not block reading; the next update repairs it and says so.
         known = None
     if known is not None:
         return known
@@ -139,7 +139,7 @@ def n_decorator_lines(data: bytes, first: int, one: Definition) -> int:
 
 
 def n_decorators_above(lines: Sequence[str]) -> int:
-    """Return how many lines of decorators are above the last of these lines; one may go over several lines."""
+    """Return how many lines of decorators are above the last of these lines; one may span several lines."""
     indent = _indent(lines[-1])
     found = 0
     for number, line in enumerate(reversed(lines[:-1]), start=1):

@@ -25,7 +25,7 @@ def parse_patch(text: str) -> list[PatchedFile]:
     """Return the files of a patch.
 
     Raises:
-        CodePlaneError: INVALID_FORMAT when it is no patch in a form that is known.
+        CodePlaneError: INVALID_FORMAT when the patch format is not known.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     found = list(_begin_patch(lines) if any(line.startswith("*** Begin Patch") for line in lines) else _unified(lines))
@@ -56,7 +56,7 @@ def _with_body(file: PatchedFile, body: list[str]) -> PatchedFile:
         file.content = "".join(f"{line[1:]}\n" for line in body if line.startswith("+"))
     elif file.action == "update":
         if any(line.startswith("*** Move to:") for line in body):
-            raise CodePlaneError("INVALID_FORMAT", f"The patch moves {file.path}; moving is not a part of patches.")
+            raise CodePlaneError("INVALID_FORMAT", f"The patch moves {file.path}; patches cannot move files.")
         parts: list[list[str]] = [[]]
         for line in body:
             if line.startswith("@@"):
@@ -94,7 +94,7 @@ def _unified(lines: list[str]) -> Iterator[PatchedFile]:
 
 
 def _unified_file(old: str, new: str) -> PatchedFile:
-    old_path, new_path = _bare(old[4:]), _bare(new[4:])
+    old_path, new_path = _path_of(old[4:]), _path_of(new[4:])
     if old_path == "/dev/null":
         return PatchedFile(new_path, "create")
     return PatchedFile(old_path, "delete" if new_path == "/dev/null" else "update")
@@ -116,6 +116,6 @@ def _sides(body: list[str]) -> tuple[str, str]:
     return old, new
 
 
-def _bare(name: str) -> str:
+def _path_of(name: str) -> str:
     bare = name.split("\t", maxsplit=1)[0].strip().strip('"')
     return bare[2:] if bare.startswith(("a/", "b/")) else bare

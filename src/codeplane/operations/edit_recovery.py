@@ -1,4 +1,4 @@
-"""What became of an edit that was interrupted: its record says which way to go."""
+"""Recover an interrupted edit: its record says whether to complete it or roll it back."""
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import printable_name
@@ -10,14 +10,14 @@ from codeplane.workspace.workspace import Workspace
 
 
 def recover_edit(workspace: Workspace, begun: LedgerRow) -> Recovered:
-    """Complete or take back the batch of a call whose process is gone."""
+    """Complete or roll back the batch of a call whose process is gone."""
     recovery = workspace.editor.recover(begun.call_id or "")
     if recovery is None or not recovery.is_applied:
         error = CodePlaneError("CALL_INTERRUPTED")
         return Recovered("failed", {"error": error.code, "message": error.message})
     found = workspace.editor.records.find(begun.call_id or "")
     if found is not None and found[0].git is not None:
-        # A git that died with its process may have left the lock that this needs.
+        # A git process that died may have left the lock that this needs.
         remove_stale_locks(workspace.repository, begun.ts_ms * 1_000_000)
         complete_git_part(workspace.repository, found[0])
     after = {

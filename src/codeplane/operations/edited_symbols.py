@@ -1,4 +1,4 @@
-"""What an edit touched, told from the bytes before and after: symbols, and places that no longer parse."""
+"""What an edit touched, from the bytes before and after: symbols, and places that no longer parse."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ def touched_by(
 
 
 def changed_symbols(path: str, before: bytes | None, after: bytes | None) -> list[str]:
-    """Return the definitions that others can name whose text differs; what holds a changed one is not named itself."""
+    """Return the nameable definitions whose text differs; one that contains a changed definition is not listed."""
     language = load_language(dialect_of(path))
     if language is None or before == after or len(before or b"") + len(after or b"") > MAX_SOURCE_BYTES:
         return []
@@ -81,7 +81,7 @@ def _texts_of(facts: FileFacts, source: bytes) -> dict[str, list[bytes]]:
 
 
 def _named(definitions: Sequence[Definition], source: bytes, lines: Sequence[tuple[int, int]]) -> list[str]:
-    """Return the innermost definitions that others can name around changed lines, and those inside of them."""
+    """Return the innermost definitions that others can name around changed lines, and those inside them."""
     starts = [0]
     for line in source.split(b"\n"):
         starts.append(starts[-1] + len(line) + 1)

@@ -1,4 +1,4 @@
-"""What a call left behind, as its final row and its answer tell it: states, changed files, fingerprints, no content."""
+"""What a call left behind, for its final row and its answer: states, changed files, fingerprints, no content."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from codeplane.operations.answer import Signals
 from codeplane.operations.operation import CallContext
 from codeplane.workspace.workspace import Workspace
 
-# An answer tells this many changed symbols; the fingerprint covers all of them.
+# An answer lists this many changed symbols; the fingerprint covers all of them.
 _SHOWN_SYMBOLS = 50
 
 
@@ -79,7 +79,7 @@ def evidence_of(
         return found
     found = replace(found, after=after, repo_after=repository_state(workspace, after))
     reported = tuple(context.changes) if context is not None else ()
-    # What a call that failed had meant to change may be undone again; then only the files tell.
+    # A failed call may have undone its changes; only the files show that.
     changes = reported if reported and (is_finished or not before) else changes_between(before, after)
     if not before and not changes:
         return found

@@ -1,4 +1,4 @@
-"""What operations that deliver files share: the one check before, and suggestions when there is no such file."""
+"""What operations that read files share: the access check, and suggestions for a missing file."""
 
 import os
 
@@ -13,10 +13,10 @@ from codeplane.workspace.workspace import Workspace
 
 
 def check_readable(rules: IgnoreRules, path: RepoPath, *, is_directory: bool = False) -> None:
-    """Refuse what a hard rule keeps out, also behind a symlink; soft rules only keep noise out of listings.
+    """Refuse what a hard rule excludes, also behind a symlink; soft rules only shorten listings.
 
     Raises:
-        CodePlaneError: SECRET_FILE or FILE_IGNORED with the rule and where it stands; as `locate`.
+        CodePlaneError: SECRET_FILE or FILE_IGNORED with the rule and its place; as `locate`.
     """
     real_path = repo_path_of(rules.root, locate(rules.root, path))
     for named in (path, real_path):
@@ -27,8 +27,8 @@ def check_readable(rules: IgnoreRules, path: RepoPath, *, is_directory: bool = F
         where = f"the rule `{rule.line}` ({rule.source})"
         if rule.kind is RuleKind.SECRET:
             hint = f"If it holds no secret, a person can add `!{named.name}` to .cplignore."
-            raise CodePlaneError("SECRET_FILE", f"{path} is kept back by {where}.", hint=hint, details=details)
-        raise CodePlaneError("FILE_IGNORED", f"{path} is kept out by {where}.", details=details)
+            raise CodePlaneError("SECRET_FILE", f"{path} is withheld by {where}.", hint=hint, details=details)
+        raise CodePlaneError("FILE_IGNORED", f"{path} is excluded by {where}.", details=details)
     if not is_directory and not rules.is_let_in(path):
         _check_content(rules, path)
 
@@ -37,7 +37,7 @@ def _check_content(rules: IgnoreRules, path: RepoPath) -> None:
     try:
         descriptor = open_source(rules.root, path)
     except CodePlaneError:
-        # Whatever is wrong with the file is told where it is read.
+        # Problems with the file are reported where it is read.
         return
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         if holds_private_key(file.read(MAX_SCANNED_BYTES)):
@@ -58,7 +58,7 @@ def with_near_paths(workspace: Workspace, wanted: str, error: CodePlaneError) ->
 
 
 def spend_read_budget(context: CallContext, n_bytes: int) -> None:
-    """Count what a session reads; it is warned before its budget is used up."""
+    """Count what a session reads; warn it before its budget is used up."""
     budget = context.workspace.settings.sessions.read_budget_bytes
     context.session.spend_read(n_bytes, budget)
     if budget and context.session.read_bytes > budget * 0.8:

@@ -1,4 +1,4 @@
-"""`git_branch`: list, make, move, rename and remove branches; make and remove tags."""
+"""`git_branch`: list, create, move, rename and delete branches; create and delete tags."""
 
 from typing import ClassVar, Literal
 
@@ -23,10 +23,9 @@ from codeplane.git.branches import (
 from codeplane.git.commands import Conditions, check_name
 from codeplane.git.revisions import near_refs, resolve
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.cursors import make_cursor, read_cursor
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_change import GitDelta, add_delta, render_delta
 from codeplane.operations.models import Pagination, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_branch"
@@ -46,14 +45,14 @@ class GitBranchRequest(Request):
     }
     action: Action = "list"
     name: str | None = Field(
-        None, description="The branch or tag; rename and set_upstream: the current one if left out."
+        None, description="The branch or tag; rename and set_upstream default to the current branch."
     )
     new_name: str | None = Field(None, description="rename: the new name.")
-    ref: str | None = Field(None, description="create, tag: where (HEAD if left out). set_upstream: what to follow.")
-    message: str | None = Field(None, description="tag: makes it an annotated one.")
-    force: bool = Field(False, description="Replace, or delete what is not merged; undo brings it back.")
+    ref: str | None = Field(None, description="create, tag: where (default HEAD). set_upstream: the upstream.")
+    message: str | None = Field(None, description="tag: make an annotated tag.")
+    force: bool = Field(False, description="Replace, or delete an unmerged branch; undo restores it.")
     which: Literal["local", "remote", "all"] = Field("local", description="list: which branches.")
-    contains: str | None = Field(None, description="list: only branches that have this commit.")
+    contains: str | None = Field(None, description="list: only branches that contain this commit.")
     limit: int = Field(50, ge=1, le=200)
     cursor: str | None = None
 
@@ -79,111 +78,120 @@ class BranchInfo(Result):
     upstream_gone: bool = False
     ahead: int | None = None
     behind: int | None = None
-    merged: bool = Field(description="HEAD has all of its commits.")
+    merged: bool = Field(description="HEAD contains all of its commits.")
     worktree: str | None = Field(None, description="Where it is checked out.")
     date: str
     subject: str
 
 
 class GitBranchResult(Result):
-    """What there is, or what was done."""
+    """The branches and tags, or what was done."""
 
     action: Action
     branches: list[BranchInfo] = Field(default_factory=list)
     total: int | None = None
     pagination: Pagination | None = None
     name: str | None = None
-    oid: str | None = Field(None, description="Where the branch or tag is now, or was when it is gone.")
+    oid: str | None = Field(None, description="The commit of the branch or tag; after a deletion, the last one.")
     delta: GitDelta | None = None
 
 
-def _effects(workspace: Workspace, request: GitBranchRequest) -> Effects:
+def _plan(context: CallContext, request: GitBranchRequest) -> Plan[GitBranchResult]:
     if request.action == "list":
-        if request.contains is not None:
-            resolve(workspace.root, request.contains)
-        return Effects()
+        contains = resolve(context.workspace.root, request.contains) if request.contains is not None else None
+        return Plan(lambda: _listed(context, request, contains))
     if request.action in {"tag", "delete_tag"}:
-        return _tag_effects(workspace, request)
-    return _create_effects(workspace, request) if request.action == "create" else _branch_effects(workspace, request)
+        return _plan_tag(context, request)
+    return _plan_create(context, request) if request.action == "create" else _plan_change(context, request)
 
 
-def _create_effects(workspace: Workspace, request: GitBranchRequest) -> Effects:
-    root, name = workspace.root, request.name or ""
+def _plan_create(context: CallContext, request: GitBranchRequest) -> Plan[GitBranchResult]:
+    root, name = context.workspace.root, request.name or ""
     check_new_name(root, name, "branch")
-    resolve(root, request.ref or "HEAD")
+    oid = resolve(root, request.ref or "HEAD")
     there = find_branch(root, name)
     if there is not None and not request.force:
         raise _exists("branch", name, there.oid)
     if there is not None and there.worktree is not None:
         raise _checked_out(there, "moved")
-    return Effects(git_refs=(f"refs/heads/{name}",), destructive=there is not None)
+
+    def work() -> GitBranchResult:
+        create_branch(root, name, oid, _conditions(context), force=request.force)
+        return GitBranchResult(action=request.action, name=name, oid=oid)
+
+    return Plan(work, Effects(git_refs=(f"refs/heads/{name}",), destructive=there is not None))
 
 
-def _branch_effects(workspace: Workspace, request: GitBranchRequest) -> Effects:
-    root, branch = workspace.root, _wanted(workspace, request)
+def _plan_change(context: CallContext, request: GitBranchRequest) -> Plan[GitBranchResult]:
+    """Plan the deletion, the renaming or another upstream of a branch."""
+    workspace = context.workspace
+    root, branch = workspace.root, _target_branch(workspace, request)
+    name = request.new_name or "" if request.action == "rename" else branch.name
     if request.action == "rename":
-        new = request.new_name or ""
-        check_new_name(root, new, "branch")
-        there = find_branch(root, new)
-        if there is not None and there.name != branch.name and not request.force:
-            raise _exists("branch", new, there.oid)
-        # Others, and the remote's rules, know the default branch by its name.
-        is_destructive = there is not None or branch.name in default_branches(root)
-        head = ("HEAD",) if branch.is_current else ()
-        refs = (*head, f"refs/heads/{branch.name}", f"refs/heads/{new}")
-        return Effects(git_refs=refs, destructive=is_destructive)
+        effects = _rename_effects(workspace, request, branch)
+    else:
+        effects = Effects(git_refs=(f"refs/heads/{name}",), destructive=request.action == "delete")
     if request.action == "delete" and branch.worktree is not None:
         raise _checked_out(branch, "deleted")
     if request.action == "set_upstream" and request.ref is not None:
         resolve(root, request.ref)
-    return Effects(git_refs=(f"refs/heads/{branch.name}",), destructive=request.action == "delete")
+
+    def work() -> GitBranchResult:
+        if request.action == "delete":
+            delete_branch(root, name, _conditions(context), force=request.force)
+        elif request.action == "rename":
+            rename_branch(root, branch.name, name, _conditions(context), force=request.force)
+        else:
+            set_upstream(root, name, request.ref, _conditions(context))
+        return GitBranchResult(action=request.action, name=name, oid=branch.oid)
+
+    return Plan(work, effects)
 
 
-def _tag_effects(workspace: Workspace, request: GitBranchRequest) -> Effects:
+def _rename_effects(workspace: Workspace, request: GitBranchRequest, branch: Branch) -> Effects:
+    root, new = workspace.root, request.new_name or ""
+    check_new_name(root, new, "branch")
+    there = find_branch(root, new)
+    if there is not None and there.name != branch.name and not request.force:
+        raise _exists("branch", new, there.oid)
+    # People and the remote's rules refer to the default branch by name.
+    is_destructive = there is not None or branch.name in default_branches(root)
+    head = ("HEAD",) if branch.is_current else ()
+    return Effects(git_refs=(*head, f"refs/heads/{branch.name}", f"refs/heads/{new}"), destructive=is_destructive)
+
+
+def _plan_tag(context: CallContext, request: GitBranchRequest) -> Plan[GitBranchResult]:
+    workspace = context.workspace
     root, name = workspace.root, request.name or ""
     check_new_name(root, name, "tag")
     there = tag_object(root, name)
-    if request.action == "delete_tag" and there is None:
-        raise _unknown(workspace, name, "tag")
-    if request.action == "tag":
-        resolve(root, request.ref or "HEAD")
-        if there is not None and not request.force:
-            raise _exists("tag", name, there)
-    return Effects(git_refs=(f"refs/tags/{name}",), destructive=there is not None)
+    effects = Effects(git_refs=(f"refs/tags/{name}",), destructive=there is not None)
+    if request.action == "delete_tag":
+        if there is None:
+            raise _unknown(workspace, name, "tag")
+
+        def delete() -> GitBranchResult:
+            delete_tag(root, name, _conditions(context))
+            return GitBranchResult(action=request.action, name=name, oid=there)
+
+        return Plan(delete, effects)
+    target = resolve(root, request.ref or "HEAD")
+    if there is not None and not request.force:
+        raise _exists("tag", name, there)
+
+    def create() -> GitBranchResult:
+        create_tag(root, name, target, request.message, _conditions(context), force=request.force)
+        return GitBranchResult(action=request.action, name=name, oid=tag_object(root, name) or target)
+
+    return Plan(create, effects)
 
 
-def _handle(context: CallContext, request: GitBranchRequest) -> GitBranchResult:
-    workspace = context.workspace
-    root = workspace.root
-    if request.action == "list":
-        return _listed(workspace, request)
-    conditions = Conditions(is_cancelled=context.is_cancelled)
-    name = request.name or ""
-    if request.action == "create":
-        oid = resolve(root, request.ref or "HEAD")
-        create_branch(root, name, oid, conditions, force=request.force)
-    elif request.action == "tag":
-        target = resolve(root, request.ref or "HEAD")
-        create_tag(root, name, target, request.message, conditions, force=request.force)
-        oid = tag_object(root, name) or target
-    elif request.action == "delete_tag":
-        oid = tag_object(root, name) or ""
-        delete_tag(root, name, conditions)
-    else:
-        branch = _wanted(workspace, request)
-        name, oid = branch.name, branch.oid
-        if request.action == "delete":
-            delete_branch(root, name, conditions, force=request.force)
-        elif request.action == "rename":
-            rename_branch(root, name, request.new_name or "", conditions, force=request.force)
-            name = request.new_name or ""
-        else:
-            set_upstream(root, name, request.ref, conditions)
-    return GitBranchResult(action=request.action, name=name, oid=oid, delta=git_delta(context))
+def _conditions(context: CallContext) -> Conditions:
+    return Conditions(is_cancelled=context.is_cancelled)
 
 
-def _wanted(workspace: Workspace, request: GitBranchRequest) -> Branch:
-    """Return the branch that is meant: the named one, else the current one.
+def _target_branch(workspace: Workspace, request: GitBranchRequest) -> Branch:
+    """Return the named branch, else the current one.
 
     Raises:
         CodePlaneError: GIT_REF_UNKNOWN, GIT_DETACHED_HEAD, GIT_NO_COMMITS.
@@ -192,7 +200,7 @@ def _wanted(workspace: Workspace, request: GitBranchRequest) -> Branch:
     if name is None:
         name = workspace.head().branch
         if name is None:
-            raise CodePlaneError("GIT_DETACHED_HEAD", "HEAD is on no branch: name the one you mean.")
+            raise CodePlaneError("GIT_DETACHED_HEAD", "HEAD is detached: name the branch you mean.")
     check_name(name, "branch")
     found = find_branch(workspace.root, name)
     if found is not None:
@@ -218,22 +226,22 @@ def _checked_out(branch: Branch, done: str) -> CodePlaneError:
     return CodePlaneError("GIT_WORKTREE_UNUSABLE", message, hint="Switch that working tree to another branch first.")
 
 
-def _listed(workspace: Workspace, request: GitBranchRequest) -> GitBranchResult:
+def _listed(context: CallContext, request: GitBranchRequest, contains: str | None) -> GitBranchResult:
+    workspace = context.workspace
     kinds: dict[str, tuple[Literal["local", "remote"], ...]] = {
         "local": ("local",),
         "remote": ("remote",),
         "all": ("local", "remote"),
     }
-    contains = resolve(workspace.root, request.contains) if request.contains is not None else None
     branches = list_branches(workspace.root, kinds[request.which], contains)
     first = 0
-    if request.cursor is not None:
-        after = read_cursor(workspace, NAME, request.cursor).get("after")
-        # Branches may come and go between two pages; the order of names stays.
-        first = next((n for n, one in enumerate(branches) if [one.kind, one.name] > (after or [])), len(branches))
+    if context.position is not None:
+        after = context.position.items("after")
+        # Branches may be created or deleted between two pages; the order by name is stable.
+        first = next((n for n, one in enumerate(branches) if [one.kind, one.name] > after), len(branches))
     shown = branches[first : first + request.limit]
     rest = len(branches) - first - len(shown)
-    cursor = make_cursor(workspace, NAME, {"after": [shown[-1].kind, shown[-1].name]}) if rest > 0 else None
+    cursor = context.next_page({"after": [shown[-1].kind, shown[-1].name]}) if rest > 0 else None
     return GitBranchResult(
         action="list",
         branches=[_info(one) for one in shown],
@@ -263,11 +271,11 @@ def _render(result: GitBranchResult) -> str:
     if result.delta is not None:
         done = {
             "create": "at",
-            "delete": "is gone; it was at",
-            "rename": "is the name now, at",
-            "set_upstream": "has another upstream; it is at",
+            "delete": "deleted; it was at",
+            "rename": "is the new name, at",
+            "set_upstream": "has a new upstream; it is at",
             "tag": "tags",
-            "delete_tag": "is gone; it was",
+            "delete_tag": "deleted; it was",
         }[result.action]
         return "\n".join([f"{result.name} {done} {(result.oid or '')[:12]}", *render_delta(result.delta)])
     lines = []
@@ -289,15 +297,14 @@ def _render(result: GitBranchResult) -> str:
 GIT_BRANCH = Operation(
     name=NAME,
     family="git",
-    summary="List, create, delete or rename branches, set what they follow; create or delete tags.",
+    summary="List, create, delete or rename branches, set their upstream; create or delete tags.",
     request_type=GitBranchRequest,
     result_type=GitBranchResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
-    when_to_use=("You need branches or tags.",),
-    when_not_to_use=("You want to switch to a branch: git_checkout, with `create` for a new one.",),
+    when_to_use=("You manage branches or tags.",),
+    when_not_to_use=("To switch branches: git_checkout, with `create` for a new one.",),
     examples=(
         Example("All branches with their upstreams", {"action": "list", "which": "all"}),
         Example("A branch at another commit than HEAD", {"action": "create", "name": "fix", "ref": "main~2"}),
@@ -305,4 +312,5 @@ GIT_BRANCH = Operation(
     ),
     is_dry_run=lambda request: request.action == "list",
     snapshots=True,
+    complete=add_delta,
 )

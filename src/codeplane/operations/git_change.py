@@ -1,4 +1,4 @@
-"""What every mutating git tool answers beside its own fields: the whole delta, so that nobody has to look again."""
+"""The delta that every mutating git tool returns, so the caller need not look again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from codeplane.ledger.chain import LedgerRow
 from codeplane.ledger.fingerprints import FileChange
 from codeplane.operations.edited_symbols import changed_symbols
 from codeplane.operations.models import Result
-from codeplane.operations.operation import CallContext, Recovered
+from codeplane.operations.operation import CallContext, Recovered, ResultT
 from codeplane.workspace.git_bracket import GitOutcome, finish_interrupted
 from codeplane.workspace.workspace import Workspace
 
@@ -36,7 +36,7 @@ Place = Literal["head", "index", "working_tree"]
 
 
 class ChangedRef(Result):
-    """A branch, tag or other ref that moved, came or went."""
+    """A branch, tag or other ref that was moved, created or deleted."""
 
     ref: str
     old: str | None
@@ -44,14 +44,14 @@ class ChangedRef(Result):
 
 
 class GitChangedFile(Result):
-    """A file that is another than before, and where: in the commit of HEAD, in the index, in the working tree."""
+    """A changed file, and where it changed: in HEAD's commit, the index or the working tree."""
 
     path: str
     action: Literal["created", "updated", "deleted"]
     changed_in: list[Place]
-    old_hash: str | None = Field(None, description="Git's id of the content before; none where git never had it.")
-    new_hash: str | None = Field(None, description="Git's id of the content now.")
-    file_sha256: str | None = Field(None, description="Of the working file, for the next write_source.")
+    old_hash: str | None = Field(None, description="Git's id of the old content; none if git never stored it.")
+    new_hash: str | None = Field(None, description="Git's id of the new content.")
+    file_sha256: str | None = Field(None, description="SHA-256 of the working file, for write_source.")
     insertions: int
     deletions: int
 
@@ -64,7 +64,7 @@ class AffectedTestFile(Result):
 
 
 class GitRepositoryState(Result):
-    """Where the repository stands now."""
+    """The state of the repository after the call."""
 
     head: str | None
     branch: str | None
@@ -80,16 +80,16 @@ class GitDelta(Result):
     refs: list[ChangedRef] = Field(default_factory=list)
     refs_omitted: int = 0
     files: list[GitChangedFile] = Field(default_factory=list)
-    files_omitted: int = Field(0, description="Changed files beyond those listed; files_changed counts them.")
+    files_omitted: int = Field(0, description="Changed files not listed, but counted in files_changed.")
     files_changed: int
     insertions: int
     deletions: int
     symbols_changed: list[str] = Field(default_factory=list)
-    symbols_confidence: str = Field("complete", description="partial when files were too many or too large.")
+    symbols_confidence: str = Field("complete", description="partial if there were too many files, or files too large.")
     tests_affected: list[AffectedTestFile] = Field(default_factory=list)
     tests_confidence: str | None = None
     repository: GitRepositoryState
-    snapshot: str | None = Field(None, description="What was kept before, so that undo can bring it back.")
+    snapshot: str | None = Field(None, description="What the snapshot saved for undo.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +106,16 @@ class _File:
     deletions: int = 0
 
 
-def git_delta(context: CallContext) -> GitDelta:
-    """Return what the bracketed call has changed; call it after the last git command.
-
-    It brings the index up to date and notes the changes for the ledger.
-    """
+def add_delta(context: CallContext, result: ResultT) -> ResultT:
+    """Return the result of a git command with everything it changed; the ledger gets the changes too."""
     if context.bracket is None:
-        raise CodePlaneError("INTERNAL_ERROR", "An operation without a bracket has no delta.")
+        raise CodePlaneError("INTERNAL_ERROR", "An operation without a snapshot has no delta.")
+    return result.model_copy(update={"delta": _delta(context, context.bracket.finish())})
+
+
+def _delta(context: CallContext, outcome: GitOutcome) -> GitDelta:
     workspace = context.workspace
-    outcome = context.bracket.finish()
     files = _changed_files(workspace, outcome)
-    if outcome.working_paths or outcome.commits[0] != outcome.commits[1]:
-        workspace.refresh_index()
-        context.is_reconciled = True
     symbols, is_partial = _symbols(workspace, files)
     context.changes.extend(
         FileChange(
@@ -132,12 +129,12 @@ def git_delta(context: CallContext) -> GitDelta:
         for one in files
     )
     if not files:
-        # Otherwise a call that only moved refs would pass for one that changed nothing.
+        # Without this, a call that only moved refs would look like one that changed nothing.
         context.changes.extend(
             FileChange(printable_name(name), old, outcome.after.refs.get(name), 0, 0)
             for name, old in outcome.before.refs.items()
         )
-    # The index knows no names that are not UTF-8.
+    # The index has UTF-8 names only.
     tests, confidence = _tests(workspace, [one.path for one in files if one.path.isprintable()])
     refs = [
         ChangedRef(ref=printable_name(name), old=old, new=outcome.after.refs.get(name))
@@ -150,7 +147,7 @@ def git_delta(context: CallContext) -> GitDelta:
         repo_fingerprint=workspace.fingerprint(),
         refs=refs[:_MAX_REFS],
         refs_omitted=max(0, len(refs) - _MAX_REFS),
-        files=[_shown(workspace, one) for one in files[:MAX_FILES]],
+        files=[_changed_file(workspace, one) for one in files[:MAX_FILES]],
         files_omitted=max(0, len(files) - MAX_FILES),
         files_changed=len(files),
         insertions=sum(one.insertions for one in files),
@@ -159,24 +156,26 @@ def git_delta(context: CallContext) -> GitDelta:
         symbols_confidence="partial" if is_partial else "complete",
         tests_affected=tests,
         tests_confidence=confidence,
-        repository=repository_state(workspace),
+        repository=GitRepositoryState(
+            head=outcome.commits[1],
+            branch=outcome.branch,
+            state=progress_of(workspace.repository.git_dir),
+            index_epoch=workspace.index_epoch(),
+        ),
         snapshot=_snapshot_words(outcome),
     )
 
 
-def repository_state(workspace: Workspace) -> GitRepositoryState:
-    """Return where HEAD is and what is in progress."""
-    head = workspace.head()
-    return GitRepositoryState(
-        head=head.commit,
-        branch=head.branch,
-        state=progress_of(workspace.repository.git_dir),
-        index_epoch=workspace.index_epoch(),
-    )
+def branch_in(delta: GitDelta | None) -> str:
+    """Return the branch that a command left HEAD on."""
+    branch = delta.repository.branch if delta is not None else None
+    return branch or "detached HEAD"
 
 
-def render_delta(delta: GitDelta) -> list[str]:
+def render_delta(delta: GitDelta | None) -> list[str]:
     """Return the lines about a delta that a short answer shows."""
+    if delta is None:
+        return []
     lines = []
     if delta.files_changed:
         names = ", ".join(f"{one.path} {one.action}" for one in delta.files[:_SHOWN_FILES])
@@ -198,14 +197,14 @@ def render_delta(delta: GitDelta) -> list[str]:
 
 
 def recover_git(workspace: Workspace, begun: LedgerRow) -> Recovered:
-    """Tell what the git command of a process that died has done; undo can take it back."""
+    """Report what the git command of a dead process did; undo can revert it."""
     locks = remove_stale_locks(workspace.repository, begun.ts_ms * 1_000_000)
     outcome = finish_interrupted(workspace.repository, workspace.editor, begun.call_id or "")
     removed = {"removed_locks": list(locks)} if locks else {}
     if outcome is None or outcome.is_nothing:
         error = CodePlaneError("CALL_INTERRUPTED")
         return Recovered("failed", {"error": error.code, "message": error.message, **removed})
-    error = CodePlaneError("OUTCOME_UNKNOWN", "The call was interrupted; what it had changed by then can be undone.")
+    error = CodePlaneError("OUTCOME_UNKNOWN", "The call was interrupted; its changes so far can be undone.")
     body: dict[str, object] = {"error": error.code, "message": error.message, **removed}
     body["changed_paths"] = [printable_name(path) for path in outcome.working_paths[:1_000]]
     body["git_refs"] = {
@@ -265,12 +264,12 @@ def _oid(entries: tuple[tuple[str, str, int], ...]) -> str | None:
 
 
 def _content_hash(data: bytes | None, oid: str | None) -> str | None:
-    """Return what tells a content apart: the bytes of the working file where they are known, else git's id."""
+    """Return what identifies a content: the working file's hash if known, else git's id."""
     return sha256_bytes(data) if data is not None else oid
 
 
 def _counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
-    """Return how many lines came and went."""
+    """Return how many lines were added and removed."""
     return counted_changes((before or b"").splitlines(), (after or b"").splitlines())
 
 
@@ -299,7 +298,7 @@ def _tests(workspace: Workspace, paths: Sequence[str]) -> tuple[list[AffectedTes
     )
 
 
-def _shown(workspace: Workspace, file: _File) -> GitChangedFile:
+def _changed_file(workspace: Workspace, file: _File) -> GitChangedFile:
     has_old = file.old_oid is not None or file.old_data is not None
     has_new = file.new_oid is not None or file.new_data is not None
     action: Literal["created", "updated", "deleted"] = "updated"
@@ -326,7 +325,7 @@ def _snapshot_words(outcome: GitOutcome) -> str | None:
     lost = [path for path in outcome.kept if path in changed]
     if not lost:
         return None
-    return f"{len(lost)} file{'s' * (len(lost) != 1)} with changes that were not committed had a copy made first"
+    return f"{len(lost)} file{'s' * (len(lost) != 1)} with uncommitted changes saved first"
 
 
 def _listed(names: Sequence[str], most: int) -> str:

@@ -1,4 +1,4 @@
-"""`git_checkout`: switch to a branch or commit, create a branch, or bring files back from a commit or the index."""
+"""`git_checkout`: switch to a branch or commit, create a branch, or restore files from a commit or the index."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -10,6 +10,7 @@ from codeplane.core.printable import printable_name
 from codeplane.git.commands import Conditions, check_name
 from codeplane.git.conflicts import unmerged_paths
 from codeplane.git.programs import CHECKOUT_HOOKS
+from codeplane.git.repository import Head
 from codeplane.git.revisions import resolve
 from codeplane.git.switching import (
     Switch,
@@ -24,10 +25,10 @@ from codeplane.git.switching import (
     take_side,
 )
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_change import GitDelta, add_delta, render_delta
 from codeplane.operations.git_paths import check_may_write, named_paths, parsed_names
 from codeplane.operations.models import PATH_ALIASES, ListOfOne, PathText, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_checkout"
@@ -36,7 +37,7 @@ _MAX_NAMED = 100
 
 
 class GitCheckoutRequest(Request):
-    """Where to go, or what to bring back from where."""
+    """What to switch to, or which paths to restore from where."""
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
         "ref": ("branch", "target", "name", "commit", "tag", "source"),
@@ -47,24 +48,24 @@ class GitCheckoutRequest(Request):
     }
     ref: str | None = Field(None, max_length=1000, description="Branch, tag or commit.")
     create: bool = Field(False, description="Create the branch `ref`.")
-    start_point: str | None = Field(None, max_length=1000, description="Where a created branch begins; default HEAD.")
+    start_point: str | None = Field(None, max_length=1000, description="Start of a new branch; default HEAD.")
     paths: Annotated[list[PathText], ListOfOne, Field(max_length=1000)] = Field(
-        default_factory=list, description="Bring only these back, from `ref` or without it from what is staged."
+        default_factory=list, description="Restore only these, from `ref`, or from the index without it."
     )
     side: Literal["ours", "theirs", "merge"] | None = Field(
-        None, description="For paths in conflict: take one side whole, or write the marks again."
+        None, description="For conflicted paths: take one side, or write the markers again."
     )
-    detach: bool = Field(False, description="Go to the commit without its branch.")
-    force: bool = Field(False, description="Throw local changes away; with create also move an existing branch.")
+    detach: bool = Field(False, description="Check out the commit, not its branch.")
+    force: bool = Field(False, description="Discard local changes; with create, also move an existing branch.")
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "GitCheckoutRequest":
         if self.paths and (self.create or self.start_point or self.detach):
-            raise ValueError("`paths` are brought back from `ref`; create, start_point and detach are for switching")
+            raise ValueError("`paths` are restored from `ref`; create, start_point and detach are for switching")
         if self.side and (not self.paths or self.ref):
             raise ValueError("`side` needs `paths` and takes no `ref`")
         if not self.paths and not self.ref:
-            raise ValueError("`ref` is missing; or give `paths` to bring files back")
+            raise ValueError("`ref` is missing; or give `paths` to restore files")
         if self.start_point and not self.create:
             raise ValueError("`start_point` is for `create: true`")
         if self.create and self.detach:
@@ -73,7 +74,7 @@ class GitCheckoutRequest(Request):
 
 
 class GitCheckoutResult(Result):
-    """Where HEAD is, and what was brought back."""
+    """Where HEAD is, and what was restored."""
 
     branch: str | None
     head_commit: str | None
@@ -83,17 +84,47 @@ class GitCheckoutResult(Result):
     previous_commit: str | None = None
     restored: list[str] = Field(default_factory=list)
     restored_omitted: int = 0
-    delta: GitDelta
+    delta: GitDelta | None = None
 
 
-def _effects(workspace: Workspace, request: GitCheckoutRequest) -> Effects:
-    if request.paths:
-        writes = parsed_names(_restored(workspace, request, _named(request)))
-        check_may_write(workspace, writes)
-        return Effects(writes=writes, destructive=True)
+def _plan(context: CallContext, request: GitCheckoutRequest) -> Plan[GitCheckoutResult]:
+    return _plan_restore(context, request) if request.paths else _plan_switch(context, request)
+
+
+def _plan_restore(context: CallContext, request: GitCheckoutRequest) -> Plan[GitCheckoutResult]:
+    workspace, before = context.workspace, context.workspace.head()
+    root, conditions = workspace.root, Conditions(is_cancelled=context.is_cancelled)
+    paths = named_paths(request.paths)
+    source = resolve(root, request.ref) if request.ref is not None else None
+    names = _restored(workspace, request, paths, source)
+    writes = parsed_names(names)
+    check_may_write(workspace, writes)
+
+    def work() -> GitCheckoutResult:
+        if request.side is not None:
+            take_side(root, paths, request.side, conditions)
+        else:
+            restore(root, paths, source, conditions)
+        return _result(workspace, request, before, names)
+
+    return Plan(work, Effects(writes=writes, destructive=True))
+
+
+def _plan_switch(context: CallContext, request: GitCheckoutRequest) -> Plan[GitCheckoutResult]:
+    workspace, before = context.workspace, context.workspace.head()
     wanted, target = _target(workspace, request)
+
+    def work() -> GitCheckoutResult:
+        done = switch(workspace.root, wanted, Conditions(is_cancelled=context.is_cancelled))
+        context.warnings.extend(f"the {hook} hook failed after the switch" for hook in done.failed_hooks)
+        return _result(workspace, request, before)
+
+    return Plan(work, _switch_effects(workspace, request, wanted, target))
+
+
+def _switch_effects(workspace: Workspace, request: GitCheckoutRequest, wanted: Switch, target: str | None) -> Effects:
     head = workspace.head().commit
-    # Forced, git also goes back on what was changed and not committed.
+    # With force, git also discards uncommitted changes.
     names = (
         names_off(workspace.root, target) if request.force and target else names_between(workspace.root, head, target)
     )
@@ -104,12 +135,8 @@ def _effects(workspace: Workspace, request: GitCheckoutRequest) -> Effects:
     return Effects(writes=writes, git_refs=tuple(refs), destructive=request.force)
 
 
-def _named(request: GitCheckoutRequest) -> tuple[RepoPath, ...]:
-    return named_paths(request.paths)
-
-
 def _target(workspace: Workspace, request: GitCheckoutRequest) -> tuple[Switch, str | None]:
-    """Return the switch and the commit that it leads to; None for a branch that begins without a commit.
+    """Return the switch and the commit that it leads to; None for a branch without a commit.
 
     Raises:
         CodePlaneError: GIT_REF_INVALID, GIT_REF_UNKNOWN, GIT_REF_AMBIGUOUS, GIT_REF_EXISTS.
@@ -143,7 +170,9 @@ def _several(ref: str, found: tuple[str, ...]) -> CodePlaneError:
     return CodePlaneError("GIT_REF_AMBIGUOUS", f"Several remotes have a branch `{ref}`.", hint=hint)
 
 
-def _restored(workspace: Workspace, request: GitCheckoutRequest, paths: tuple[RepoPath, ...]) -> tuple[str, ...]:
+def _restored(
+    workspace: Workspace, request: GitCheckoutRequest, paths: tuple[RepoPath, ...], source: str | None
+) -> tuple[str, ...]:
     """Return the paths that would be written, and refuse those that the source does not have.
 
     Raises:
@@ -155,12 +184,11 @@ def _restored(workspace: Workspace, request: GitCheckoutRequest, paths: tuple[Re
         if not unmerged:
             raise CodePlaneError("GIT_PATH_UNKNOWN", f"Nothing of {', '.join(request.paths[:3])} is in conflict.")
         return tuple(one.path for one in unmerged)
-    if request.ref is None:
+    if source is None:
         if unmerged:
-            hint = "Choose with `side` ours or theirs, or say with `ref` where to bring it back from."
+            hint = "Choose with `side` ours or theirs, or give the `ref` to restore it from."
             raise CodePlaneError("GIT_CONFLICTS", f"{unmerged[0].path} is in conflict.", hint=hint)
         return names_off(root, None, paths)
-    source = resolve(root, request.ref)
     names = names_off(root, source, paths, only_in_ref=True)
     return (*names, *in_the_way(root, names))
 
@@ -169,23 +197,9 @@ def _is_below(name: str, path: RepoPath) -> bool:
     return path == RepoPath.ROOT or name == path.text or name.startswith(f"{path.text}/")
 
 
-def _handle(context: CallContext, request: GitCheckoutRequest) -> GitCheckoutResult:
-    workspace = context.workspace
-    conditions = Conditions(is_cancelled=context.is_cancelled)
-    before = workspace.head()
-    restored: tuple[str, ...] = ()
-    if request.paths:
-        paths = _named(request)
-        restored = _restored(workspace, request, paths)
-        if request.side is not None:
-            take_side(workspace.root, paths, request.side, conditions)
-        else:
-            source = resolve(workspace.root, request.ref) if request.ref is not None else None
-            restore(workspace.root, paths, source, conditions)
-    else:
-        wanted, _ = _target(workspace, request)
-        done = switch(workspace.root, wanted, conditions)
-        context.warnings.extend(f"the {hook} hook failed after the switch" for hook in done.failed_hooks)
+def _result(
+    workspace: Workspace, request: GitCheckoutRequest, before: Head, restored: tuple[str, ...] = ()
+) -> GitCheckoutResult:
     after = workspace.head()
     return GitCheckoutResult(
         branch=after.branch,
@@ -196,7 +210,6 @@ def _handle(context: CallContext, request: GitCheckoutRequest) -> GitCheckoutRes
         previous_commit=before.commit,
         restored=[printable_name(name) for name in restored[:_MAX_NAMED]],
         restored_omitted=max(0, len(restored) - _MAX_NAMED),
-        delta=git_delta(context),
     )
 
 
@@ -205,24 +218,23 @@ def _render(result: GitCheckoutResult) -> str:
     where = f"on {result.branch} ({at})" if result.branch is not None else f"detached at {at}"
     if result.restored:
         count = len(result.restored) + result.restored_omitted
-        return "\n".join([f"{count} file{'s' * (count != 1)} brought back; {where}", *render_delta(result.delta)])
+        return "\n".join([f"{count} file{'s' * (count != 1)} restored; {where}", *render_delta(result.delta)])
     return "\n".join([f"{'created, ' if result.created else ''}{where}", *render_delta(result.delta)])
 
 
 GIT_CHECKOUT = Operation(
     name=NAME,
     family="git",
-    summary="Switch to a branch or commit, create a branch, or bring files back from a commit.",
+    summary="Switch to a branch or commit, create a branch, or restore files from a commit.",
     request_type=GitCheckoutRequest,
     result_type=GitCheckoutResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
     when_to_use=(
         "You want to work on another branch.",
-        "Files are to be as in some commit: give ref and paths.",
-        "A file in conflict is to be as one side has it: give paths and side.",
+        "You want files as they are in a commit: give ref and paths.",
+        "You want one side of a conflicted file: give paths and side.",
     ),
     when_not_to_use=("You want to read a file of another commit: use git_inspect.",),
     examples=(
@@ -232,5 +244,6 @@ GIT_CHECKOUT = Operation(
         Example("Our side of a conflict", {"paths": ["src/app.py"], "side": "ours"}),
     ),
     snapshots=True,
+    complete=add_delta,
     git_hooks=CHECKOUT_HOOKS,
 )

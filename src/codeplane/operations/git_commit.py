@@ -1,4 +1,4 @@
-"""`git_commit`: make a commit of what is staged, or of some paths, or amend the last one."""
+"""`git_commit`: commit what is staged, or some paths, or amend the last commit."""
 
 import re
 from typing import Annotated, Any, ClassVar
@@ -11,12 +11,12 @@ from codeplane.core.printable import counted
 from codeplane.git.commands import Conditions
 from codeplane.git.committing import Author, WantedCommit, commit
 from codeplane.git.programs import COMMIT_HOOKS
-from codeplane.git.staging import check_known, differences, staged_paths, unstaged_paths, without_tracked
+from codeplane.git.staging import differences, unstaged_paths, without_tracked
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
-from codeplane.operations.git_paths import current_ref, named_paths, parsed_names, with_near_names
+from codeplane.operations.git_change import GitDelta, add_delta, branch_in, render_delta
+from codeplane.operations.git_paths import current_ref, known_paths, parsed_names
 from codeplane.operations.models import PATH_ALIASES, Lenient, ListOfOne, PathText, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_commit"
@@ -50,11 +50,11 @@ def check_message(message: str | None) -> None:
     if message is not None and not message.strip():
         raise ValueError("the message is empty")
     if message is not None and "\0" in message:
-        raise ValueError("the message holds a NUL")
+        raise ValueError("the message contains a NUL")
 
 
 class GitCommitRequest(Request):
-    """What to commit and with which words."""
+    """What to commit, with which message."""
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
         "message": MESSAGE_ALIASES,
@@ -63,7 +63,7 @@ class GitCommitRequest(Request):
     }
     message: str | None = Field(None, max_length=MAX_MESSAGE, description="Needed unless amend keeps the old one.")
     paths: Annotated[list[PathText], ListOfOne, Field(max_length=1000)] = Field(
-        default_factory=list, description="Only these tracked paths, as they are on disk; default all that is staged."
+        default_factory=list, description="Only these tracked paths, as they are on disk; default everything staged."
     )
     author: AuthorArgument | None = Field(None, description="{name, email} or `Name <email>`.")
     allow_empty: bool = False
@@ -84,62 +84,59 @@ class GitCommitResult(Result):
     oid: str
     short_oid: str
     amended: bool = False
-    delta: GitDelta
+    delta: GitDelta | None = None
 
 
-def _effects(workspace: Workspace, request: GitCommitRequest) -> Effects:
+def _plan(context: CallContext, request: GitCommitRequest) -> Plan[GitCommitResult]:
+    workspace = context.workspace
     paths = _paths(workspace, request)
-    if paths:
-        # What others have staged stays out, but hooks see and may change all of it.
-        names = differences(workspace.root, paths)
-        written = (*names.staged, *names.unstaged)
-    else:
-        written = staged_paths(workspace.root)
-    committed = parsed_names(written)
-    return Effects(writes=committed, staged=committed, git_refs=(current_ref(workspace),), destructive=request.amend)
+    found = differences(workspace.root)
+    asked = found.under(paths)
+    # Other staged files stay out of the commit, but hooks see and may change them.
+    committed = parsed_names((*asked.staged, *asked.unstaged) if paths else found.staged)
+    refs = (current_ref(workspace),)
+    effects = Effects(writes=committed, staged=committed, git_refs=refs, destructive=request.amend)
+    return Plan(lambda: _work(context, request, paths, frozenset(found.unstaged)), effects)
 
 
 def _paths(workspace: Workspace, request: GitCommitRequest) -> tuple[RepoPath, ...]:
-    paths = named_paths(request.paths)
-    try:
-        check_known(workspace.root, paths)
-    except CodePlaneError as error:
-        raise with_near_names(workspace, error) from error
+    paths = known_paths(workspace, request.paths)
     unknown = without_tracked(workspace.root, paths)
     if unknown:
-        hint = "git_commit takes paths that git tracks; git_stage_and_commit also takes new files."
+        hint = "git_commit takes tracked paths only; git_stage_and_commit also takes new files."
         message = f"Git does not track `{unknown[0]}`."
         raise CodePlaneError("GIT_PATH_UNKNOWN", message, hint=hint, details={"path": unknown[0].text})
     return paths
 
 
-def _handle(context: CallContext, request: GitCommitRequest) -> GitCommitResult:
+def _work(
+    context: CallContext, request: GitCommitRequest, paths: tuple[RepoPath, ...], changed_before: frozenset[str]
+) -> GitCommitResult:
     workspace = context.workspace
     wanted = WantedCommit(
         message=request.message,
-        paths=_paths(workspace, request),
+        paths=paths,
         author=Author(request.author.name, request.author.email) if request.author is not None else None,
         allow_empty=request.allow_empty,
         amend=request.amend,
         runs_hooks=request.pre_commit,
     )
-    changed_before = set(unstaged_paths(workspace.root))
     try:
-        made = commit(workspace.root, wanted, Conditions(is_cancelled=context.is_cancelled))
+        made = commit(workspace.repository, wanted, Conditions(is_cancelled=context.is_cancelled))
     except CodePlaneError as error:
         raise _with_advice(workspace, error, changed_before) from error
-    return GitCommitResult(oid=made.oid, short_oid=made.short_oid, amended=request.amend, delta=git_delta(context))
+    return GitCommitResult(oid=made.oid, short_oid=made.short_oid, amended=request.amend)
 
 
-def _with_advice(workspace: Workspace, error: CodePlaneError, changed_before: set[str]) -> CodePlaneError:
+def _with_advice(workspace: Workspace, error: CodePlaneError, changed_before: frozenset[str]) -> CodePlaneError:
     """Return an error with what to do about it here."""
     hint = error.hint
     if error.code == "GIT_HOOK_FAILED":
         fixed = [name for name in unstaged_paths(workspace.root) if name not in changed_before]
         if fixed:
             hint = (
-                f"The hook changed {', '.join(fixed[:5])}, which was taken back;"
-                " git_stage_and_commit with these paths commits what the hook makes of them."
+                f"The hook changed {', '.join(fixed[:5])}, which was rolled back;"
+                " git_stage_and_commit with these paths commits the hook's version."
             )
     elif error.code == "GIT_NOTHING_TO_COMMIT":
         found = differences(workspace.root)
@@ -150,7 +147,7 @@ def _with_advice(workspace: Workspace, error: CodePlaneError, changed_before: se
 
 
 def _render(result: GitCommitResult) -> str:
-    branch = result.delta.repository.branch or "detached HEAD"
+    branch = branch_in(result.delta)
     verb = "amended as" if result.amended else "committed"
     return "\n".join([f"{verb} {result.short_oid} on {branch}", *render_delta(result.delta)])
 
@@ -162,19 +159,19 @@ GIT_COMMIT = Operation(
     request_type=GitCommitRequest,
     result_type=GitCommitResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
-    when_to_use=("Something is staged and is to become a commit.", "The last commit needs another message or content."),
+    when_to_use=("You want to commit what is staged.", "The last commit needs another message or content."),
     when_not_to_use=(
         "Nothing is staged yet: git_stage_and_commit does both.",
-        "A merge, pick or rebase waits: git_merge or git_rebase with action continue.",
+        "A merge, pick or rebase is in progress: git_merge or git_rebase with action continue.",
     ),
     examples=(
         Example("What is staged", {"message": "Parse empty input"}),
         Example("Two tracked files as they are", {"message": "Fix typos", "paths": ["README.md", "docs/guide.md"]}),
-        Example("Other words for the last commit", {"message": "Parse empty input", "amend": True}),
+        Example("A new message for the last commit", {"message": "Parse empty input", "amend": True}),
     ),
     snapshots=True,
+    complete=add_delta,
     git_hooks=COMMIT_HOOKS,
 )

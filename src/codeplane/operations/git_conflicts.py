@@ -47,20 +47,20 @@ class ConflictSide(Result):
 
     oid: str
     mode: str
-    kind: SideKind = Field(description="secret: kept back by a rule; unread: missing or too large.")
+    kind: SideKind = Field(description="secret: withheld by a rule; unread: missing or too large.")
     line_count: int | None = None
-    text: str | None = Field(None, description="The beginning; text_cut says whether there is more.")
+    text: str | None = Field(None, description="The first part; text_cut says whether there is more.")
     text_cut: bool = False
 
 
 class ConflictMarkers(Result):
-    """At which lines of the working file a conflict's marks stand: <<<<<<<, |||||||, =======, >>>>>>>."""
+    """The lines of a conflict's markers in the working file: <<<<<<<, |||||||, =======, >>>>>>>."""
 
     start_line: int
     base_line: int | None = None
     middle_line: int
     end_line: int
-    text: str | None = Field(None, description="These lines of the working file, when they are few.")
+    text: str | None = Field(None, description="These lines of the working file, if there are few.")
 
 
 class ConflictedFile(Result):
@@ -103,11 +103,11 @@ def conflicts_omitted(workspace: Workspace, shown: Sequence[ConflictedFile]) -> 
 
 
 def next_calls(state: str, conflicts: Sequence[ConflictedFile]) -> list[str]:
-    """Return what to call next, in words; `state` is what git is in the middle of, `none` after a stash."""
+    """Return what to call next; `state` is git's operation in progress, `none` after a stash."""
     lines = []
     marked = [one for one in conflicts if one.markers]
     if marked:
-        lines.append("write_source: edit the marked lines so that no marks are left, or take one side as a whole with")
+        lines.append("write_source: edit the marked lines until no marker is left, or take one side with")
         paths = [one.path for one in marked[:3]]
         lines.append(f"git_checkout paths={_listed(paths)} side=ours (or theirs)")
     gone = [one for one in conflicts if one.ours_oid is None or one.theirs_oid is None]
@@ -119,12 +119,12 @@ def next_calls(state: str, conflicts: Sequence[ConflictedFile]) -> list[str]:
     whole = [one for one in conflicts if not one.markers and one not in gone]
     if whole:
         lines.append(
-            f"{', '.join(one.path for one in whole[:3])}: has no marks (binary, link, submodule or marks resolved);"
+            f"{', '.join(one.path for one in whole[:3])}: has no markers (binary, link, submodule or already edited);"
             " choose with git_checkout side=ours or theirs"
         )
     if conflicts:
-        lines.append(f"git_stage paths={_listed([one.path for one in conflicts])}: says that they are resolved")
-    lines.extend(_ways_on(state))
+        lines.append(f"git_stage paths={_listed([one.path for one in conflicts])}: marks them as resolved")
+    lines.extend(_next_actions(state))
     return lines
 
 
@@ -146,7 +146,7 @@ def render_conflicts(conflicts: Sequence[ConflictedFile], omitted: int = 0) -> l
 
 
 def check_idle(workspace: Workspace) -> None:
-    """Refuse to begin something while something else waits to be continued or aborted.
+    """Refuse to begin an operation while another waits to be continued or aborted.
 
     Raises:
         CodePlaneError: GIT_OPERATION_IN_PROGRESS.
@@ -155,17 +155,17 @@ def check_idle(workspace: Workspace) -> None:
     if state in {"merge", "cherrypick", "revert", "rebase"}:
         tool = "git_rebase" if state == "rebase" else "git_merge"
         hint = f"Continue or abort it first: {tool} with action continue or abort."
-        raise CodePlaneError("GIT_OPERATION_IN_PROGRESS", f"A {state} is not finished.", hint=hint)
+        raise CodePlaneError("GIT_OPERATION_IN_PROGRESS", f"A {state} is still in progress.", hint=hint)
 
 
 def left_marks(workspace: Workspace) -> list[str]:
-    """Return warnings about files that were staged as resolved and still have the marks of their conflicts."""
+    """Return warnings about files that were staged as resolved but still have conflict markers."""
     resolved = resolved_paths(workspace.root)
     found = []
     for name, size in marker_sizes(workspace.root, resolved).items() if resolved else ():
         blocks = marked_blocks(working_bytes(workspace.root, name) or b"", size)
         if blocks:
-            found.append(f"{printable_name(name)} still has conflict marks at line {blocks[0].start_line}")
+            found.append(f"{printable_name(name)} still has conflict markers at line {blocks[0].start_line}")
     return found
 
 
@@ -206,7 +206,7 @@ def _file(
 
 
 def _block_text(data: bytes, block: MarkedBlock, share: _Share) -> str | None:
-    """Return the lines between a conflict's marks as they stand in the file, so that an edit can name them at once."""
+    """Return the lines between a conflict's markers as they are in the file, so an edit can use them directly."""
     lines = data.split(b"\n")[block.start_line - 1 : block.end_line]
     text = b"\n".join(lines)
     is_shown = not share.is_secret and len(lines) <= _BLOCK_LINES and len(text) <= _BLOCK_BYTES
@@ -244,7 +244,7 @@ def _kind(version: Version, data: bytes | None, share: _Share) -> SideKind:
 
 
 def _is_secret(workspace: Workspace, path: str) -> bool:
-    """Tell whether a file's content may not be delivered; names that are no paths of ours cannot be judged."""
+    """Tell whether a file's content must be withheld; names that are not valid paths cannot be judged."""
     try:
         return workspace.ignore_rules().block(RepoPath.parse(path), is_directory=False) is not None
     except CodePlaneError:
@@ -264,9 +264,9 @@ def _listed(paths: Sequence[str]) -> str:
     return f"[{', '.join(paths[:3])}{more}]"
 
 
-def _ways_on(state: str) -> list[str]:
+def _next_actions(state: str) -> list[str]:
     if state == "rebase":
-        return ["git_rebase action=continue; skip leaves this commit out, abort goes back to where it began"]
+        return ["git_rebase action=continue; skip drops this commit, abort restores the state before it"]
     if state in {"merge", "cherrypick", "revert"}:
-        return ["git_merge action=continue; abort goes back to where it began"]
-    return ["git_status shows what is left; undo takes the whole call back"]
+        return ["git_merge action=continue; abort restores the state before it"]
+    return ["git_status shows the remaining conflicts; undo reverts the whole call"]

@@ -13,10 +13,10 @@ from codeplane.git.history import merge_base
 from codeplane.git.revisions import resolve, resolve_range
 from codeplane.git.status import Status, read_status
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.cursors import make_cursor, read_cursor
+from codeplane.operations.cursors import Position
 from codeplane.operations.git_status import check_known
 from codeplane.operations.models import PATH_ALIASES, RARELY, ListOfOne, Pagination, PathText, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 from codeplane.operations.patches import (
     LARGE_ROOM,
     DiffFile,
@@ -73,20 +73,18 @@ class GitDiffResult(Result):
     files: list[DiffFile]
     stats: DiffStats
     overview: list[str] = Field(default_factory=list, description="On the first of several pages: every changed file.")
-    untracked: list[str] = Field(default_factory=list, description="Files that no diff shows, because git has none.")
+    untracked: list[str] = Field(default_factory=list, description="Untracked files; a diff never shows them.")
     untracked_count: int = 0
-    staged_not_shown: int = Field(0, description="Staged changes that this comparison leaves out.")
+    staged_not_shown: int = Field(0, description="Staged changes that this comparison does not include.")
     pagination: Pagination
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a page answers: the comparison, in words too, where the page begins, and of which difference."""
+    """What a page shows: the comparison, its description, where the page begins, and the whole difference."""
 
     comparison: Comparison
     words: str
-    place: Place
-    digest: str | None = None
 
 
 def _effects(_workspace: Workspace, request: GitDiffRequest) -> Effects:
@@ -94,13 +92,13 @@ def _effects(_workspace: Workspace, request: GitDiffRequest) -> Effects:
 
 
 def _handle(context: CallContext, request: GitDiffRequest) -> GitDiffResult:
-    question = _first(context, request) if request.cursor is None else _continued(context, request.cursor)
-    root = context.workspace.root
+    question = _question(context, request)
+    root, position = context.workspace.root, context.position
     difference = read_difference(root, question.comparison)
-    if question.digest is not None and difference.digest != question.digest:
-        raise CodePlaneError("CURSOR_EXPIRED", "What was compared has changed since the first page.")
+    if position is not None and difference.digest != position.text("digest"):
+        raise CodePlaneError("CURSOR_EXPIRED", "The compared content has changed since the first page.")
     size = PageSize(room=LARGE_ROOM, n_lines=request.limit) if request.limit is not None else PageSize()
-    files, rest = page_of(root, context.workspace.ignore_rules(), difference, question.place, size)
+    files, rest = page_of(root, context.workspace.ignore_rules(), difference, _place(position), size)
     status = _status(context, question) if request.cursor is None else None
     untracked = status.untracked if status is not None else ()
     return GitDiffResult(
@@ -112,7 +110,7 @@ def _handle(context: CallContext, request: GitDiffRequest) -> GitDiffResult:
         untracked_count=len(untracked),
         staged_not_shown=len(status.staged) if status is not None and question.comparison.base is None else 0,
         pagination=Pagination(
-            next_cursor=_cursor(context, question, difference.digest, rest) if rest is not None else None,
+            next_cursor=context.next_page(_rest(question, difference, rest)) if rest is not None else None,
             total_estimate=len(difference.files),
         ),
     )
@@ -127,13 +125,18 @@ def _overview(difference: Difference) -> list[str]:
     ]
 
 
-def _first(context: CallContext, request: GitDiffRequest) -> _Question:
-    paths = tuple(RepoPath.parse(path) for path in request.paths)
-    base, target, words = _sides(context.workspace, request)
-    if target is None and paths:
+def _question(context: CallContext, request: GitDiffRequest) -> _Question:
+    """Return what is compared; refs stay those of the first page, even if they moved since."""
+    paths, position = tuple(RepoPath.parse(path) for path in request.paths), context.position
+    if position is not None:
+        base, target = (position.oid(side) if side in position else None for side in ("base", "target"))
+        words = position.text("words")
+    else:
+        base, target, words = _sides(context.workspace, request)
+    if position is None and target is None and paths:
         check_known(context.workspace, paths)
     comparison = Comparison(base, target, request.staged, paths, request.context_lines)
-    return _Question(comparison, words, Place())
+    return _Question(comparison, words)
 
 
 def _sides(workspace: Workspace, request: GitDiffRequest) -> tuple[str | None, str | None, str]:
@@ -157,54 +160,30 @@ def _sides(workspace: Workspace, request: GitDiffRequest) -> tuple[str | None, s
         return base, None, f"{old} -> working tree"
     target = resolve(root, request.target)
     if base is None:
-        # Two commits are compared; the one that is not named is where we are.
+        # Two commits are compared; the one without a name is HEAD.
         base = resolve(root, "HEAD")
     return base, target, f"{request.base or 'HEAD'} ({base[:12]}) -> {request.target} ({target[:12]})"
 
 
 def _status(context: CallContext, question: _Question) -> Status | None:
-    """Return what lies beside a comparison with the working tree: staged and untracked files."""
+    """Return what a comparison with the working tree leaves out: staged and untracked files."""
     comparison = question.comparison
     if comparison.staged or comparison.target is not None:
         return None
     return read_status(context.workspace.repository, comparison.paths)
 
 
-def _cursor(context: CallContext, question: _Question, digest: str, rest: Place) -> str:
-    comparison = question.comparison
-    state = {
-        "base": comparison.base,
-        "target": comparison.target,
-        "staged": comparison.staged,
-        "paths": [path.text for path in comparison.paths],
-        "context": comparison.context_lines,
-        "words": question.words,
-        "digest": digest,
-        "place": rest.as_list(),
-    }
-    return make_cursor(context.workspace, NAME, state)
-
-
-def _continued(context: CallContext, cursor: str) -> _Question:
-    state: dict[str, Any] = read_cursor(context.workspace, NAME, cursor)
+def _place(position: Position | None) -> Place:
     try:
-        comparison = Comparison(
-            base=_oid(state["base"]),
-            target=_oid(state["target"]),
-            staged=bool(state["staged"]),
-            paths=tuple(RepoPath.parse(path) for path in state["paths"]),
-            context_lines=int(state["context"]),
-        )
-        return _Question(comparison, str(state["words"]), Place.parse(state["place"]), str(state["digest"]))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return Place.parse(position.items("place")) if position is not None else Place()
+    except (TypeError, ValueError) as error:
         raise CodePlaneError("CURSOR_INVALID") from error
 
 
-def _oid(value: Any) -> str | None:
-    # A cursor can be made up; nothing in it may become an option.
-    if value is not None and not (isinstance(value, str) and value.isalnum() and len(value) in {40, 64}):
-        raise CodePlaneError("CURSOR_INVALID")
-    return value
+def _rest(question: _Question, difference: Difference, rest: Place) -> dict[str, Any]:
+    comparison = question.comparison
+    sides = {"base": comparison.base, "target": comparison.target}
+    return {**sides, "words": question.words, "digest": difference.digest, "place": rest.as_list()}
 
 
 def _render(result: GitDiffResult) -> str:
@@ -232,11 +211,10 @@ GIT_DIFF = Operation(
     request_type=GitDiffRequest,
     result_type=GitDiffResult,
     effect=EffectClass.READ,
-    effects=_effects,
-    handler=_handle,
+    plan=planned(_handle, _effects),
     render=_render,
     when_to_use=("You want to see what changed before a commit.", "You compare two branches, tags or commits."),
-    when_not_to_use=("You only want the names of changed files: use git_status.",),
+    when_not_to_use=("You only need names of changed files: use git_status.",),
     examples=(
         Example("What is not staged", {}),
         Example("Everything since the last commit, in one directory", {"base": "HEAD", "paths": ["src"]}),

@@ -7,7 +7,6 @@ from pydantic import Field, ValidationInfo, model_validator
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
-from codeplane.git.commit_graph import NO_GRAPH
 from codeplane.git.history import (
     FileQuery,
     LineChange,
@@ -21,11 +20,10 @@ from codeplane.git.history import (
 )
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.commits import CommitEntry, commit_fields, render_commit
-from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.history_access import path_unknown
 from codeplane.operations.line_ranges import LineRange, lines_in_path
 from codeplane.operations.models import PATH_ALIASES, Pagination, PathText, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_history"
@@ -44,7 +42,7 @@ class GitHistoryRequest(Request):
     path: PathText | None = Field(None, description="A file or directory, or `a.py:10-20`; default everything.")
     line_range: LineRange | None = Field(None, description="First and last line, such as [10, 20] or `10-20`.")
     ref: str = Field("HEAD", min_length=1, max_length=500, description="Where to start.")
-    follow: bool = Field(True, description="Go on under the name a file had before a rename.")
+    follow: bool = Field(True, description="Follow the file across renames.")
     stats: bool = Field(False, description="Count the lines each commit added and removed; takes longer.")
     limit: int = Field(20, ge=1, le=200)
     cursor: str | None = None
@@ -56,13 +54,13 @@ class GitHistoryRequest(Request):
 
     @model_validator(mode="after")
     def _lines_of_a_file(self) -> "GitHistoryRequest":
-        if self.line_range is not None and self.path is None and self.cursor is None:
+        if self.line_range is not None and self.path is None:
             raise ValueError("`line_range` needs a `path`")
         return self
 
 
 class HistoryEntry(CommitEntry):
-    """A commit and what it did to the file; for lines, where they stand after it."""
+    """A commit and what it did to the file; for lines, their position after it."""
 
     path: str | None = None
     status: str | None = None
@@ -88,71 +86,41 @@ def _effects(_workspace: Workspace, request: GitHistoryRequest) -> Effects:
 
 def _handle(context: CallContext, request: GitHistoryRequest) -> GitHistoryResult:
     repository = context.workspace.repository
-    state = _first(context, request) if request.cursor is None else _continued(context, request)
-    path = RepoPath.parse(state["path"]) if state["path"] is not None else None
-    limit, skip, revision = state["limit"] + 1, state["skip"], state["revision"]
-    lines: tuple[int, int] | None = tuple(state["lines"]) if state["lines"] else None
+    path = RepoPath.parse(request.path) if request.path is not None else None
+    position, lines, limit = context.position, request.line_range, request.limit + 1
+    skip = position.number("skip") if position is not None else 0
+    revision = position.oid("revision") if position is not None else _start(context, request)
+    is_directory = path is not None and (context.workspace.root / path.text).is_dir()
+    if lines is not None and (is_directory or path == RepoPath.ROOT):
+        raise CodePlaneError("NOT_A_FILE", f"{path} is a directory; it has no lines.")
     entries: list[HistoryEntry]
-    graph = context.workspace.history_graph() if path is not None else NO_GRAPH
     if path is None or path == RepoPath.ROOT:
         query = LogQuery((revision,), limit, skip)
         entries = [HistoryEntry(**commit_fields(one)) for one in read_log(repository, query)]
     elif lines is not None:
-        found = read_line_history(repository, LineQuery(revision, path, lines, limit, skip), graph)
+        found = read_line_history(repository, LineQuery(revision, path, lines, limit, skip))
         entries = [_line_entry(change) for change in found]
     else:
-        file_query = FileQuery(revision, path, limit, skip, state["follow"], state["stats"])
-        entries = [_path_entry(change) for change in read_file_history(repository, file_query, graph)]
+        # Git follows single files only.
+        file_query = FileQuery(revision, path, limit, skip, request.follow and not is_directory, request.stats)
+        entries = [_path_entry(change) for change in read_file_history(repository, file_query)]
     if not entries and request.cursor is None and path is not None:
         raise path_unknown(context.workspace, path, f"No commit up to {revision[:12]} touches {path}.")
     has_more = len(entries) == limit
-    rest = {**state, "skip": skip + limit - 1}
+    rest = {"revision": revision, "skip": skip + limit - 1}
     return GitHistoryResult(
         path=path.text if path is not None else None,
         line_range=lines,
         commits=entries[: limit - 1],
-        why_empty=None if entries else "There is nothing after the last page.",
-        pagination=Pagination(next_cursor=make_cursor(context.workspace, NAME, rest) if has_more else None),
+        why_empty=None if entries else "There are no more results after the last page.",
+        pagination=Pagination(next_cursor=context.next_page(rest) if has_more else None),
     )
 
 
-def _first(context: CallContext, request: GitHistoryRequest) -> dict[str, Any]:
-    path = RepoPath.parse(request.path) if request.path is not None else None
+def _start(context: CallContext, request: GitHistoryRequest) -> str:
     if ".." in request.ref:
         raise CodePlaneError("GIT_REF_INVALID", "A history starts at one commit, not at a range.")
-    (revision,) = resolve_revisions(context.workspace.repository, request.ref)
-    is_directory = path is not None and (context.workspace.root / path.text).is_dir()
-    if request.line_range is not None and (is_directory or path == RepoPath.ROOT):
-        raise CodePlaneError("NOT_A_FILE", f"{path} is a directory; it has no lines.")
-    return {
-        "revision": revision,
-        "path": path.text if path is not None else None,
-        "lines": list(request.line_range) if request.line_range is not None else None,
-        # Git follows single files only.
-        "follow": request.follow and not is_directory,
-        "stats": request.stats,
-        "limit": request.limit,
-        "skip": 0,
-    }
-
-
-def _continued(context: CallContext, request: GitHistoryRequest) -> dict[str, Any]:
-    state: dict[str, Any] = read_cursor(context.workspace, NAME, request.cursor or "")
-    try:
-        revision, lines = state["revision"], state["lines"]
-        is_sound = (
-            revision.isalnum()
-            and len(revision) in _OID_LENGTHS
-            and isinstance(state["follow"], bool)
-            and isinstance(state["stats"], bool)
-        )
-        is_sound = is_sound and (lines is None or (len(lines) == 2 and all(type(number) is int for number in lines)))
-        if not is_sound or not (0 <= int(state["skip"]) < 10**9):
-            raise CodePlaneError("CURSOR_INVALID")
-        limit = request.limit if "limit" in request.model_fields_set else min(200, max(1, int(state["limit"])))
-        return {**state, "limit": limit, "skip": int(state["skip"]), "path": state["path"]}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CodePlaneError("CURSOR_INVALID") from error
+    return resolve_revisions(context.workspace.repository, request.ref)[0]
 
 
 def _path_entry(change: PathChange) -> HistoryEntry:
@@ -204,10 +172,9 @@ GIT_HISTORY = Operation(
     request_type=GitHistoryRequest,
     result_type=GitHistoryResult,
     effect=EffectClass.READ,
-    effects=_effects,
-    handler=_handle,
+    plan=planned(_handle, _effects),
     render=_render,
-    when_to_use=("You want to know how a file or some lines came to be.",),
+    when_to_use=("You want to know how a file or some lines evolved.",),
     when_not_to_use=("You want to know who wrote each line last: use git_inspect with action blame.",),
     examples=(
         Example("A file", {"path": "src/app.py"}),

@@ -1,4 +1,4 @@
-"""`git_inspect`: a commit, tag, tree or file of the past, who wrote which line, all tags, and what a merge would do."""
+"""`git_inspect`: a commit, tag, tree or old file, blame, all tags, and a preview of a merge."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
@@ -26,7 +26,7 @@ from codeplane.git.ref_names import names_of
 from codeplane.git.revisions import resolve
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.commits import entry_of, person_of
-from codeplane.operations.cursors import make_cursor, read_cursor
+from codeplane.operations.cursors import Position
 from codeplane.operations.file_access import check_readable
 from codeplane.operations.history_access import check_history_readable, check_no_private_key, path_unknown
 from codeplane.operations.inspection_answers import (
@@ -42,7 +42,7 @@ from codeplane.operations.inspection_answers import (
 )
 from codeplane.operations.line_ranges import LineRange, lines_in_path
 from codeplane.operations.models import PATH_ALIASES, Pagination, PathText, Request
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 from codeplane.operations.patches import (
     LARGE_ROOM,
     DiffFile,
@@ -58,7 +58,6 @@ NAME = "git_inspect"
 _FILE_ROOM: Final = 7_500
 _LIMITS: Final = {"show": 100, "blame": 100, "tags": 50, "merge_analysis": 100}
 _SNIFFED: Final = 8_000
-_OID_LENGTHS: Final = frozenset({40, 64})
 
 
 class GitInspectRequest(Request):
@@ -74,7 +73,7 @@ class GitInspectRequest(Request):
     ref: str | None = Field(None, min_length=1, max_length=500, description="Default HEAD; for blame the working tree.")
     path: PathText | None = Field(None, description="For blame, or a file or directory at `ref`.")
     line_range: LineRange | None = Field(None, description="First and last line, such as [10, 20] or `10-20`.")
-    diff: bool = Field(False, description="With show: the commit's changed lines, of `path` only if given.")
+    diff: bool = Field(False, description="With show: the commit's changed lines, limited to `path` if given.")
     limit: int | None = Field(None, ge=1, le=2000, description="Lines, entries, files or tags per answer.")
     cursor: str | None = None
 
@@ -85,8 +84,6 @@ class GitInspectRequest(Request):
 
     @model_validator(mode="after")
     def _fits_the_action(self) -> "GitInspectRequest":
-        if self.cursor is not None:
-            return self
         if self.action == "blame" and self.path is None:
             raise ValueError("`blame` needs a `path`")
         if self.action == "merge_analysis" and self.ref is None:
@@ -100,82 +97,56 @@ def _effects(_workspace: Workspace, request: GitInspectRequest) -> Effects:
 
 
 def _handle(context: CallContext, request: GitInspectRequest) -> GitInspectResult:
-    state = _state(context, request)
-    handlers: dict[str, Callable[[CallContext, GitInspectRequest, dict[str, Any]], GitInspectResult]] = {
+    handlers: dict[str, Callable[[CallContext, GitInspectRequest], GitInspectResult]] = {
         "show": _show,
         "blame": _blame,
         "tags": _tags,
         "merge_analysis": _merge_analysis,
     }
-    return handlers[state["action"]](context, request, state)
+    return handlers[request.action](context, request)
 
 
-def _state(context: CallContext, request: GitInspectRequest) -> dict[str, Any]:
-    """Return what is asked: by the request or, on a later page, by the cursor."""
-    if request.cursor is None:
-        path = RepoPath.parse(request.path).text if request.path is not None else None
-        lines = list(request.line_range) if request.line_range is not None else None
-        return {"action": request.action, "ref": request.ref, "path": path, "lines": lines, "diff": request.diff}
-    state = read_cursor(context.workspace, NAME, request.cursor)
-    is_sound = state.get("action") in _LIMITS and isinstance(state.get("diff"), bool)
-    for name in ("ref", "path"):
-        is_sound = is_sound and (state.get(name) is None or isinstance(state[name], str))
-    lines = state.get("lines")
-    is_sound = is_sound and (lines is None or (len(lines) == 2 and all(type(number) is int for number in lines)))
-    if not is_sound:
-        raise CodePlaneError("CURSOR_INVALID")
-    return state
+def _position(context: CallContext) -> Position:
+    return context.position or Position({})
 
 
-def _limit(request: GitInspectRequest, state: dict[str, Any]) -> int:
-    return request.limit or _number(state, "limit", _LIMITS[state["action"]])
+def _limit(request: GitInspectRequest) -> int:
+    return request.limit or _LIMITS[request.action]
 
 
-def _number(state: dict[str, Any], name: str, default: int = 0) -> int:
-    value = state.get(name, default)
-    if type(value) is not int or not 0 <= value < 10**12:
-        raise CodePlaneError("CURSOR_INVALID")
-    return value
-
-
-def _next(context: CallContext, state: dict[str, Any], request: GitInspectRequest, **more: Any) -> Pagination:
-    """Return the way to the next page."""
-    kept = {**state, **more}
-    if request.limit is not None:
-        kept["limit"] = request.limit
-    return Pagination(next_cursor=make_cursor(context.workspace, NAME, kept), total_estimate=None)
+def _next(context: CallContext, **position: Any) -> Pagination:
+    """Return the cursor of the next page."""
+    return Pagination(next_cursor=context.next_page(position), total_estimate=None)
 
 
 _LAST: Final = Pagination(next_cursor=None, total_estimate=None)
 
 
-def _show(context: CallContext, request: GitInspectRequest, state: dict[str, Any]) -> GitInspectResult:
-    root = context.workspace.root
-    # The cursor holds the object itself, so that a ref that moves does not move the pages.
-    found = find_object(root, state["ref"] or "HEAD")
-    state = {**state, "ref": found.oid}
-    path = RepoPath.parse(state["path"]) if state["path"] is not None else None
-    if path is not None and not state["diff"]:
-        return _show_path(context, request, state, path)
+def _show(context: CallContext, request: GitInspectRequest) -> GitInspectResult:
+    # The position names the object itself, so a moving ref does not shift the pages.
+    position = _position(context)
+    ref = position.oid("ref") if "ref" in position else request.ref or "HEAD"
+    found = find_object(context.workspace.root, ref)
+    path = RepoPath.parse(request.path) if request.path is not None else None
+    if path is not None and not request.diff:
+        return _show_path(context, request, found.oid, path)
     if found.kind == "tag":
         return _show_tag(context, request, found)
     if found.kind == "tree":
-        return _show_tree(context, request, state, found, RepoPath.ROOT)
+        return _show_tree(context, request, found.oid, found, RepoPath.ROOT)
     if found.kind == "blob":
-        message = "That is a file's content without a name; give the commit as `ref` and the file as `path`."
+        message = "That names a blob; give the commit as `ref` and the file as `path`."
         raise CodePlaneError("NOT_A_FILE", message)
-    return _show_commit(context, request, state, path)
+    return _show_commit(context, request, found.oid, path)
 
 
-def _show_commit(
-    context: CallContext, request: GitInspectRequest, state: dict[str, Any], path: RepoPath | None
-) -> GitInspectResult:
+def _show_commit(context: CallContext, request: GitInspectRequest, oid: str, path: RepoPath | None) -> GitInspectResult:
     repository = context.workspace.repository
-    commit = read_commit(repository, state["ref"])
+    commit = read_commit(repository, oid)
     base = commit.parents[0] if commit.parents else empty_tree_beside(commit.oid)
     comparison = Comparison(base, commit.oid, paths=(path,) if path is not None else ())
     difference = read_difference(repository.root, comparison)
-    files, pagination = _files_of(context, request, state, difference)
+    files, pagination = _files_of(context, request, oid, difference)
     return GitInspectResult(
         action="show",
         ref=request.ref,
@@ -190,19 +161,19 @@ def _show_commit(
 
 
 def _files_of(
-    context: CallContext, request: GitInspectRequest, state: dict[str, Any], difference: Difference
+    context: CallContext, request: GitInspectRequest, oid: str, difference: Difference
 ) -> tuple[list[DiffFile], Pagination]:
     """Return the changed files of this page: with their lines if those are wanted, else their names and counts."""
-    if state["diff"]:
-        place = Place.parse(state["place"]) if "place" in state else Place()
-        lines = request.limit or state.get("limit")
-        size = PageSize(LARGE_ROOM, _number({"limit": lines}, "limit")) if lines else PageSize()
+    position = _position(context)
+    if request.diff:
+        place = Place.parse(position.items("place")) if "place" in position else Place()
+        size = PageSize(LARGE_ROOM, request.limit) if request.limit else PageSize()
         files, rest = page_of(context.workspace.root, context.workspace.ignore_rules(), difference, place, size)
-        return files, _next(context, state, request, place=rest.as_list()) if rest is not None else _LAST
-    first, limit = _number(state, "first"), _limit(request, state)
+        return files, _next(context, ref=oid, place=rest.as_list()) if rest is not None else _LAST
+    first, limit = position.number("first", 0), _limit(request)
     files = [file_of(file) for file in difference.files[first : first + limit]]
     has_more = first + limit < len(difference.files)
-    return files, _next(context, state, request, first=first + limit) if has_more else _LAST
+    return files, _next(context, ref=oid, first=first + limit) if has_more else _LAST
 
 
 def _compared(commit: Commit) -> str:
@@ -228,31 +199,29 @@ def _show_tag(context: CallContext, request: GitInspectRequest, found: NamedObje
     return GitInspectResult(action="show", ref=request.ref, oid=found.oid, type="tag", tag=detail, commit=commit)
 
 
-def _show_path(
-    context: CallContext, request: GitInspectRequest, state: dict[str, Any], path: RepoPath
-) -> GitInspectResult:
+def _show_path(context: CallContext, request: GitInspectRequest, ref: str, path: RepoPath) -> GitInspectResult:
     root, rules = context.workspace.root, context.workspace.ignore_rules()
     check_history_readable(rules, path)
     try:
-        found = find_in_tree(root, state["ref"], path)
+        found = find_in_tree(root, ref, path)
     except CodePlaneError as error:
         raise _with_near_paths(context.workspace, path, error) from error
     if found.kind == "tree":
-        return _show_tree(context, request, state, found, path)
+        return _show_tree(context, request, ref, found, path)
     if found.kind != "blob":
         raise CodePlaneError("NOT_A_FILE", f"{path} is a submodule at commit {found.oid} there.")
     content = read_blob(root, found)
     check_no_private_key(rules, path, content)
     if b"\0" in content[:_SNIFFED]:
         raise CodePlaneError("FILE_BINARY", f"{path} is not text there; it has {found.size} bytes.")
-    file, rest = _piece(path, found, content, state, _limit_of_lines(request, state))
+    file, rest = _piece(path, found, content, request, _position(context))
     return GitInspectResult(
         action="show",
         ref=request.ref,
         oid=found.oid,
         type="blob",
         file=file,
-        pagination=_next(context, state, request, **rest) if rest is not None else _LAST,
+        pagination=_next(context, ref=ref, **rest) if rest is not None else _LAST,
     )
 
 
@@ -260,21 +229,18 @@ def _with_near_paths(workspace: Workspace, path: RepoPath, error: CodePlaneError
     return path_unknown(workspace, path, error.message) if error.code == "GIT_PATH_UNKNOWN" else error
 
 
-def _limit_of_lines(request: GitInspectRequest, state: dict[str, Any]) -> int | None:
-    return request.limit or (_number(state, "limit") if "limit" in state else None)
-
-
 def _piece(
-    path: RepoPath, found: NamedObject, content: bytes, state: dict[str, Any], limit: int | None
+    path: RepoPath, found: NamedObject, content: bytes, request: GitInspectRequest, position: Position
 ) -> tuple[FileAtRef, dict[str, int] | None]:
     """Return the lines of this page, and where the next begins."""
+    limit = request.limit
     n_lines = content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
-    first, last = state["lines"] or (1, n_lines)
-    if state["lines"] and first > n_lines:
+    first, last = request.line_range or (1, n_lines)
+    if request.line_range and first > n_lines:
         details = {"path": path.text, "line_count": n_lines}
         raise CodePlaneError("OUT_OF_RANGE", f"{path} has only {n_lines} lines there.", details=details)
-    line = _number(state, "line", first)
-    start = _number(state, "at") if "at" in state else _offset_of_line(content, first)
+    line = position.number("line", first)
+    start = position.number("at") if "at" in position else _offset_of_line(content, first)
     end = min(len(content), _offset_after(content, start, min(last, line + (limit or 10**9) - 1) - line + 1))
     stop = min(end, _cut(content, start, LARGE_ROOM if limit is not None else _FILE_ROOM, end))
     text = content[start:stop]
@@ -302,7 +268,7 @@ def _offset_of_line(content: bytes, number: int) -> int:
 
 
 def _offset_after(content: bytes, start: int, n_lines: int) -> int:
-    """Return where `n_lines` lines from a place on end."""
+    """Return the offset after `n_lines` lines from a place."""
     at = start
     for _ in range(n_lines):
         end = content.find(b"\n", at)
@@ -313,7 +279,7 @@ def _offset_after(content: bytes, start: int, n_lines: int) -> int:
 
 
 def _cut(content: bytes, start: int, room: int, end: int) -> int:
-    """Return where a page ends: behind a line, or inside one that is longer than a page."""
+    """Return where a page ends: after a line, or inside one that is longer than a page."""
     if end - start <= room:
         return end
     newline = content.rfind(b"\n", start, start + room)
@@ -326,10 +292,10 @@ def _cut(content: bytes, start: int, room: int, end: int) -> int:
 
 
 def _show_tree(
-    context: CallContext, request: GitInspectRequest, state: dict[str, Any], found: NamedObject, path: RepoPath
+    context: CallContext, request: GitInspectRequest, ref: str, found: NamedObject, path: RepoPath
 ) -> GitInspectResult:
     entries = read_tree(context.workspace.root, found.oid)
-    first, limit = _number(state, "first"), _limit(request, state)
+    first, limit = _position(context).number("first", 0), _limit(request)
     prefix = "" if path == RepoPath.ROOT else f"{path.text}/"
     listed = [
         TreeListing(
@@ -344,47 +310,42 @@ def _show_tree(
         oid=found.oid,
         type="tree",
         entries=listed,
-        pagination=_next(context, state, request, first=first + limit) if has_more else _LAST,
+        pagination=_next(context, ref=ref, first=first + limit) if has_more else _LAST,
     )
 
 
-def _blame(context: CallContext, request: GitInspectRequest, state: dict[str, Any]) -> GitInspectResult:
-    workspace = context.workspace
-    if state["path"] is None:
-        raise CodePlaneError("CURSOR_INVALID")
-    path = RepoPath.parse(state["path"])
+def _blame(context: CallContext, request: GitInspectRequest) -> GitInspectResult:
+    workspace, position = context.workspace, _position(context)
+    path = RepoPath.parse(request.path or "")
     rules = workspace.ignore_rules()
     check_history_readable(rules, path)
     revision = None
-    if state["ref"] is not None:
-        revision = resolve(workspace.root, state["ref"])
+    if request.ref is not None:
+        revision = position.oid("ref") if "ref" in position else resolve(workspace.root, request.ref)
         check_no_private_key(rules, path, _head_of(workspace, revision, path))
     else:
         if (workspace.root / path.text).is_dir():
             raise CodePlaneError("NOT_A_FILE", f"{path} is a directory.", details={"path": path.text})
         check_readable(rules, path)
-        _check_same_file(workspace, path, state)
-    first, last = state["lines"] or (1, 10**9)
-    first = _number(state, "line", first)
-    limit = _limit(request, state)
+        _check_same_file(workspace, path, position)
+    first, last = request.line_range or (1, 10**9)
+    first = position.number("line", first)
+    limit = _limit(request)
     try:
-        # One line more than wanted tells whether there is more.
-        graph = workspace.history_graph()
-        groups = read_blame(workspace.root, revision, path, (first, min(last, first + limit)), graph)
+        # One extra line tells whether there is more.
+        groups = read_blame(workspace.root, revision, path, (first, min(last, first + limit)))
     except CodePlaneError as error:
         raise _with_near_paths(workspace, path, error) from error
     hunks, n_lines = _blame_hunks(groups, limit, path)
     has_more = sum(len(group.lines) for group in groups) > n_lines
-    stamp = {} if revision is not None else {"stamp": _stamp(workspace, path)}
+    fixed = {"ref": revision} if revision is not None else {"stamp": _stamp(workspace, path)}
     return GitInspectResult(
         action="blame",
         ref=request.ref,
         oid=revision,
         path=path.text,
         blame=hunks,
-        pagination=_next(context, {**state, "ref": revision}, request, line=first + n_lines, **stamp)
-        if has_more
-        else _LAST,
+        pagination=_next(context, line=first + n_lines, **fixed) if has_more else _LAST,
     )
 
 
@@ -394,7 +355,7 @@ def _head_of(workspace: Workspace, revision: str, path: RepoPath) -> bytes:
     except CodePlaneError as error:
         raise _with_near_paths(workspace, path, error) from error
     if found.kind != "blob":
-        raise CodePlaneError("NOT_A_FILE", f"{path} is no file there.", details={"path": path.text})
+        raise CodePlaneError("NOT_A_FILE", f"{path} is not a file there.", details={"path": path.text})
     return read_blob(workspace.root, found)
 
 
@@ -406,8 +367,8 @@ def _stamp(workspace: Workspace, path: RepoPath) -> list[Any]:
     return [status.st_size, str(status.st_mtime_ns), workspace.repo_version().head]
 
 
-def _check_same_file(workspace: Workspace, path: RepoPath, state: dict[str, Any]) -> None:
-    if "stamp" in state and state["stamp"] != _stamp(workspace, path):
+def _check_same_file(workspace: Workspace, path: RepoPath, position: Position) -> None:
+    if "stamp" in position and position.items("stamp") != _stamp(workspace, path):
         raise CodePlaneError("FILE_CHANGED", f"{path} or HEAD changed since the first page.")
 
 
@@ -437,17 +398,18 @@ def _blame_hunks(groups: tuple[BlamedLines, ...], limit: int, path: RepoPath) ->
     return hunks, n_lines
 
 
-def _tags(context: CallContext, request: GitInspectRequest, state: dict[str, Any]) -> GitInspectResult:
+def _tags(context: CallContext, request: GitInspectRequest) -> GitInspectResult:
+    position = _position(context)
     tags = read_tags(context.workspace.root)
     n_all = len(tags)
-    if "after" in state:
-        # A tag that was made since stands before those that were shown.
-        match state["after"]:
+    if "after" in position:
+        # A newer tag comes before those already shown.
+        match position.items("after"):
             case [int() as created_at, str() as name]:
                 tags = tuple(tag for tag in tags if (-tag.created_at, tag.name) > (-created_at, name))
             case _:
                 raise CodePlaneError("CURSOR_INVALID")
-    limit = _limit(request, state)
+    limit = _limit(request)
     entries = [
         TagEntry(
             name=tag.name,
@@ -464,18 +426,16 @@ def _tags(context: CallContext, request: GitInspectRequest, state: dict[str, Any
     pagination = _LAST
     if len(tags) > limit:
         last = tags[limit - 1]
-        pagination = _next(context, state, request, after=[last.created_at, last.name])
+        pagination = _next(context, after=[last.created_at, last.name])
     pagination = Pagination(next_cursor=pagination.next_cursor, total_estimate=n_all)
     return GitInspectResult(action="tags", tags=entries, pagination=pagination)
 
 
-def _merge_analysis(context: CallContext, request: GitInspectRequest, _state: dict[str, Any]) -> GitInspectResult:
-    if request.ref is None:
-        raise CodePlaneError("CURSOR_INVALID")
-    found = analyse_merge(context.workspace.repository, request.ref)
+def _merge_analysis(context: CallContext, request: GitInspectRequest) -> GitInspectResult:
+    found = analyse_merge(context.workspace.repository, request.ref or "HEAD")
     note = None
     if found.kind == "normal" and found.conflicts is None:
-        note = "not available: git older than 2.38 cannot try a merge without doing it"
+        note = "not available: previewing a merge needs git 2.38"
     forecast = MergeForecast.model_validate(
         {
             "analysis": found.kind,
@@ -494,12 +454,11 @@ def _merge_analysis(context: CallContext, request: GitInspectRequest, _state: di
 GIT_INSPECT = Operation(
     name=NAME,
     family="git",
-    summary="Show a commit, tag, tree or old file; blame lines; list tags; foresee a merge.",
+    summary="Show a commit, tag, tree or old file; blame lines; list tags; preview a merge.",
     request_type=GitInspectRequest,
     result_type=GitInspectResult,
     effect=EffectClass.READ,
-    effects=_effects,
-    handler=_handle,
+    plan=planned(_handle, _effects),
     render=render_inspection,
     when_to_use=(
         "You want one commit with its changes, or a file as it was at a ref.",

@@ -1,4 +1,4 @@
-"""`git_log`: commits, newest first, with filters; pages stay put while new commits arrive."""
+"""`git_log`: commits, newest first, with filters; pages stay stable while new commits arrive."""
 
 from typing import Annotated, Any, ClassVar, Final
 
@@ -6,15 +6,14 @@ from pydantic import Field, field_validator
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
-from codeplane.git.commit_graph import NO_GRAPH
 from codeplane.git.history import LogQuery, read_log, resolve_revisions
 from codeplane.git.ref_names import names_of
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.commits import CommitEntry, entry_of, render_commit
-from codeplane.operations.cursors import make_cursor, read_cursor
+from codeplane.operations.cursors import checked_oid
 from codeplane.operations.models import PATH_ALIASES, ListOfOne, Pagination, PathText, Request, Result
 from codeplane.operations.moments import parse_moment
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_log"
@@ -66,90 +65,59 @@ class GitLogResult(Result):
 
 
 def _effects(_workspace: Workspace, request: GitLogRequest) -> Effects:
-    refs = (request.ref,) if request.cursor is None else ()
-    return Effects(reads=tuple(RepoPath.parse(path) for path in request.paths), git_refs=refs)
+    return Effects(reads=tuple(RepoPath.parse(path) for path in request.paths), git_refs=(request.ref,))
 
 
 def _handle(context: CallContext, request: GitLogRequest) -> GitLogResult:
     repository = context.workspace.repository
     try:
-        query = _first(context, request) if request.cursor is None else _continued(context, request)
+        query = _query(context, request)
     except CodePlaneError as error:
         if error.code != "GIT_NO_COMMITS":
             raise
         return GitLogResult(commits=[], why_empty="HEAD has no commit yet.", pagination=Pagination())
-    graph = NO_GRAPH if query.is_plain else context.workspace.history_graph()
-    commits = read_log(repository, query, context.workspace.known_commits, graph)
+    commits = read_log(repository, query)
     has_more = len(commits) == query.limit
     shown = commits[: query.limit - 1]
     names = names_of(repository, [commit.oid for commit in shown]) if shown else {}
     return GitLogResult(
         commits=[entry_of(commit, names.get(commit.oid, ())) for commit in shown],
         why_empty=None if shown else _why_empty(request),
-        pagination=Pagination(next_cursor=_cursor(context, query) if has_more else None),
+        pagination=Pagination(next_cursor=context.next_page(_rest(query)) if has_more else None),
     )
 
 
 def _why_empty(request: GitLogRequest) -> str:
-    return "There is nothing after the last page." if request.cursor is not None else "No commit fits."
+    return "There are no more results after the last page." if request.cursor is not None else "No commit matches."
 
 
-def _first(context: CallContext, request: GitLogRequest) -> LogQuery:
-    now_ms = context.workspace.clock.now_ms()
+def _query(context: CallContext, request: GitLogRequest) -> LogQuery:
+    """Return what to ask git; commits and times stay those of the first page."""
+    position, now_ms = context.position, context.workspace.clock.now_ms()
+    if position is not None:
+        revisions = tuple(checked_oid(one) for one in position.items("revisions"))
+        since = position.text("since") if "since" in position else None
+        until = position.text("until") if "until" in position else None
+    else:
+        revisions = resolve_revisions(context.workspace.repository, request.ref)
+        since = parse_moment(request.since, now_ms, is_end=False) if request.since is not None else None
+        until = parse_moment(request.until, now_ms, is_end=True) if request.until is not None else None
     return LogQuery(
-        revisions=resolve_revisions(context.workspace.repository, request.ref),
-        # One more than asked for tells whether there is more.
+        revisions=revisions,
+        # One extra commit tells whether there is more.
         limit=request.limit + 1,
-        since=parse_moment(request.since, now_ms, is_end=False) if request.since is not None else None,
-        until=parse_moment(request.until, now_ms, is_end=True) if request.until is not None else None,
+        skip=position.number("skip") if position is not None else 0,
+        since=since,
+        until=until,
         author=request.author,
         grep=request.grep,
         paths=tuple(RepoPath.parse(path) for path in request.paths),
     )
 
 
-def _cursor(context: CallContext, query: LogQuery) -> str:
-    state = {
-        "revisions": list(query.revisions),
-        "skip": query.skip + query.limit - 1,
-        "limit": query.limit - 1,
-        "since": query.since,
-        "until": query.until,
-        "author": query.author,
-        "grep": query.grep,
-        "paths": [path.text for path in query.paths],
-    }
-    return make_cursor(context.workspace, NAME, {key: value for key, value in state.items() if value is not None})
-
-
-def _continued(context: CallContext, request: GitLogRequest) -> LogQuery:
-    state: dict[str, Any] = read_cursor(context.workspace, NAME, request.cursor or "")
-    try:
-        limit = request.limit if "limit" in request.model_fields_set else min(200, max(1, int(state["limit"])))
-        texts = {name: _text(state.get(name)) for name in ("since", "until", "author", "grep")}
-        return LogQuery(
-            revisions=tuple(_oid(item) for item in state["revisions"]),
-            limit=limit + 1,
-            skip=max(0, int(state["skip"])),
-            paths=tuple(RepoPath.parse(path) for path in state["paths"]),
-            **texts,
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CodePlaneError("CURSOR_INVALID") from error
-
-
-def _text(value: Any) -> str | None:
-    if value is not None and (not isinstance(value, str) or any(character < " " for character in value)):
-        raise CodePlaneError("CURSOR_INVALID")
-    return value
-
-
-def _oid(value: Any) -> str:
-    # A cursor can be made up; nothing in it may become an option.
-    text = value.removeprefix("^") if isinstance(value, str) else ""
-    if not (text.isalnum() and len(text) in _OID_LENGTHS):
-        raise CodePlaneError("CURSOR_INVALID")
-    return str(value)
+def _rest(query: LogQuery) -> dict[str, Any]:
+    skip = query.skip + query.limit - 1
+    return {"revisions": list(query.revisions), "skip": skip, "since": query.since, "until": query.until}
 
 
 def _render(result: GitLogResult) -> str:
@@ -166,8 +134,7 @@ GIT_LOG = Operation(
     request_type=GitLogRequest,
     result_type=GitLogResult,
     effect=EffectClass.READ,
-    effects=_effects,
-    handler=_handle,
+    plan=planned(_handle, _effects),
     render=_render,
     when_to_use=("You look for recent commits, or for commits by author, date, path or message.",),
     when_not_to_use=(
@@ -176,7 +143,7 @@ GIT_LOG = Operation(
     ),
     examples=(
         Example("The last ten commits", {"limit": 10}),
-        Example("What a branch has that main has not", {"ref": "main..feature"}),
+        Example("Commits of a branch that main lacks", {"ref": "main..feature"}),
         Example("Commits about a bug in one directory", {"grep": "overflow", "paths": ["src"], "since": "2026-01-01"}),
     ),
 )

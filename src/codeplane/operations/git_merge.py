@@ -1,4 +1,4 @@
-"""`git_merge`: merge, pick and revert commits, and go on with or give up what stopped at conflicts."""
+"""`git_merge`: merge, cherry-pick and revert commits; continue or abort after conflicts."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -29,7 +29,7 @@ from codeplane.git.revisions import resolve, resolve_range
 from codeplane.git.staging import differences
 from codeplane.git.switching import in_the_way
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_change import GitDelta, add_delta, render_delta
 from codeplane.operations.git_commit import MAX_MESSAGE, MESSAGE_ALIASES, check_message
 from codeplane.operations.git_conflicts import (
     ConflictedFile,
@@ -42,7 +42,7 @@ from codeplane.operations.git_conflicts import (
 )
 from codeplane.operations.git_paths import current_ref, parsed_names
 from codeplane.operations.models import ListOfOne, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_merge"
@@ -57,7 +57,7 @@ def _action(value: object) -> object:
 
 
 class GitMergeRequest(Request):
-    """What to join with the current branch, or how to go on."""
+    """What to merge into the current branch, or how to continue."""
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
         "ref": ("target", "branch", "source"),
@@ -73,12 +73,12 @@ class GitMergeRequest(Request):
     )
     message: str | None = Field(None, max_length=MAX_MESSAGE)
     strategy: Strategy | None = None
-    prefer: Literal["ours", "theirs"] | None = Field(None, description="Which side wins where lines conflict.")
+    prefer: Literal["ours", "theirs"] | None = Field(None, description="The side that wins in conflicting lines.")
     no_ff: bool = Field(False, description="Always make a merge commit.")
-    ff_only: bool = Field(False, description="Refuse unless the branch only has to move forward.")
+    ff_only: bool = Field(False, description="Refuse unless it is a fast-forward.")
     squash: bool = Field(False, description="Stage the other side's changes as one; with a message also commit them.")
-    mainline: int | None = Field(None, ge=1, le=64, description="Picking a merge: the parent that counts as before.")
-    no_commit: bool = Field(False, description="Stage the outcome without a commit.")
+    mainline: int | None = Field(None, ge=1, le=64, description="Picking a merge: the parent to compare with.")
+    no_commit: bool = Field(False, description="Stage the result without a commit.")
     allow_empty: bool = Field(False, description="cherry_pick: also commits that change nothing here.")
     pre_commit: bool = Field(True, description="Run the hooks of a merge commit.")
 
@@ -88,23 +88,23 @@ class GitMergeRequest(Request):
         if self.action in {"merge", "cherry_pick", "revert"} and not (self.ref or self.refs):
             raise ValueError("`ref` is missing")
         if self.action in {"continue", "skip", "abort"} and (self.ref or self.refs):
-            raise ValueError(f"{self.action} takes no `ref`: it is about what is in progress")
+            raise ValueError(f"{self.action} takes no `ref`: it concerns the operation in progress")
         if self.ff_only and (self.no_ff or self.squash):
             raise ValueError("`ff_only` goes with neither `no_ff` nor `squash`")
         if self.squash and self.no_ff:
-            raise ValueError("`squash` makes no merge commit, so that `no_ff` has no meaning")
+            raise ValueError("`squash` makes no merge commit, so `no_ff` does not apply")
         if self.mainline is not None and self.action not in {"cherry_pick", "revert"}:
             raise ValueError("`mainline` is for cherry_pick and revert")
         return self
 
     @property
     def all_refs(self) -> tuple[str, ...]:
-        """Return everything that was named, in its order."""
+        """Return all named commits, in order."""
         return (*((self.ref,) if self.ref is not None else ()), *self.refs)
 
 
 class GitMergeResult(Result):
-    """How it ended. Conflicts are an answer: success is false, and next_calls says how to go on."""
+    """How it ended. Conflicts are an answer: success is false, and next_calls says how to continue."""
 
     action: Action
     success: bool
@@ -116,44 +116,53 @@ class GitMergeResult(Result):
     conflicts_omitted: int = 0
     state: str
     next_calls: list[str] = Field(default_factory=list)
-    delta: GitDelta
+    delta: GitDelta | None = None
 
 
-def _effects(workspace: Workspace, request: GitMergeRequest) -> Effects:
-    root = workspace.root
-    refs = (current_ref(workspace),)
-    if request.action in {"merge", "cherry_pick", "revert"}:
-        names = _names(workspace, request)
-        # A merge by `ours` writes nothing of theirs, and by that throws all of it away.
-        is_destructive = request.action == "merge" and request.strategy == "ours"
-        writes = parsed_names((*names, *in_the_way(root, names)))
-        return Effects(writes=writes, git_refs=refs, destructive=is_destructive)
+def _plan(context: CallContext, request: GitMergeRequest) -> Plan[GitMergeResult]:
+    workspace = context.workspace
+    if request.action not in {"merge", "cherry_pick", "revert"}:
+        return Plan(lambda: _work(context, request, ()), _continue_effects(workspace, request))
+    commits = _commits(workspace, request)
+    names = _names(workspace, request, commits)
+    # The strategy `ours` discards everything from the other side.
+    is_destructive = request.action == "merge" and request.strategy == "ours"
+    writes = parsed_names((*names, *in_the_way(workspace.root, names)))
+    effects = Effects(writes=writes, git_refs=(current_ref(workspace),), destructive=is_destructive)
+    return Plan(lambda: _work(context, request, commits), effects)
+
+
+def _continue_effects(workspace: Workspace, request: GitMergeRequest) -> Effects:
     if _state(workspace) not in {"merge", "cherrypick", "revert"}:
         hint = "Use git_rebase with that action." if _state(workspace) == "rebase" else ""
         raise CodePlaneError("GIT_NO_OPERATION", "No merge, pick or revert is in progress.", hint=hint)
-    found = differences(root)
+    found = differences(workspace.root)
     writes = parsed_names((*found.staged, *found.unstaged, *_waiting_names(workspace)))
-    return Effects(writes=writes, git_refs=refs, destructive=request.action == "abort")
+    return Effects(writes=writes, git_refs=(current_ref(workspace),), destructive=request.action == "abort")
 
 
-def _names(workspace: Workspace, request: GitMergeRequest) -> tuple[str, ...]:
-    """Return the paths that would be written; refuses refs that there are not."""
+def _commits(workspace: Workspace, request: GitMergeRequest) -> tuple[str, ...]:
+    """Return the commits to merge, apply or revert, resolved before a name such as ORIG_HEAD moves."""
+    if request.action == "merge":
+        return tuple(resolve(workspace.root, ref) for ref in request.all_refs)
+    if request.action == "revert" and workspace.head().is_unborn:
+        raise CodePlaneError("GIT_NO_COMMITS", "HEAD has no commit yet.")
+    return _picked(workspace, request)
+
+
+def _names(workspace: Workspace, request: GitMergeRequest, commits: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the paths that would be written."""
     head = workspace.head().commit
-    if request.action != "merge":
-        if head is None and request.action == "revert":
-            raise CodePlaneError("GIT_NO_COMMITS", "HEAD has no commit yet.")
-        return picked_names(workspace.root, _picked(workspace, request))
-    targets = tuple(resolve(workspace.root, ref) for ref in request.all_refs)
-    if head is None:
-        return picked_names(workspace.root, targets)
-    return merged_names(workspace.root, head, targets)
+    if head is None or request.action != "merge":
+        return picked_names(workspace.root, commits)
+    return merged_names(workspace.root, head, commits)
 
 
 def _picked(workspace: Workspace, request: GitMergeRequest) -> tuple[str, ...]:
     """Return the commits to apply or to revert, in this order.
 
     Raises:
-        CodePlaneError: GIT_REF_UNKNOWN and its like; INVALID_ARGUMENTS where `mainline` is missing or too much.
+        CodePlaneError: GIT_REF_UNKNOWN and its like; INVALID_ARGUMENTS where `mainline` is missing or not allowed.
     """
     root = workspace.root
     found: list[str] = []
@@ -162,7 +171,7 @@ def _picked(workspace: Workspace, request: GitMergeRequest) -> tuple[str, ...]:
         if between is None:
             found.append(resolve(root, ref))
         elif between.is_symmetric:
-            raise CodePlaneError("GIT_REF_INVALID", f"`{ref}` is no range to pick; write a..b.")
+            raise CodePlaneError("GIT_REF_INVALID", f"`{ref}` is not a range that can be picked; write a..b.")
         else:
             found.extend(commits_in(root, between.base, between.tip, oldest_first=request.action == "cherry_pick"))
     if not found:
@@ -170,11 +179,11 @@ def _picked(workspace: Workspace, request: GitMergeRequest) -> tuple[str, ...]:
     if len(found) > _MAX_PICKS:
         raise CodePlaneError("INVALID_ARGUMENTS", f"{len(found)} commits are too many; at most {_MAX_PICKS}.")
     if request.message is not None and len(found) > 1:
-        raise CodePlaneError("INVALID_ARGUMENTS", "A message fits one commit only.", hint="Leave `message` out.")
+        raise CodePlaneError("INVALID_ARGUMENTS", "`message` is for a single commit.", hint="Leave `message` out.")
     for oid in found:
         n_parents = len(parents_of(root, oid))
         if n_parents > 1 and request.mainline is None:
-            hint = "Send `mainline: 1` to count against its first parent, or name the commits that it merged."
+            hint = "Send `mainline: 1` to compare with its first parent, or name the merged commits."
             raise CodePlaneError("INVALID_ARGUMENTS", f"{oid[:12]} is a merge.", hint=hint, details={"commit": oid})
         if request.mainline is not None and request.mainline > n_parents:
             message = f"{oid[:12]} has no parent number {request.mainline}."
@@ -183,7 +192,7 @@ def _picked(workspace: Workspace, request: GitMergeRequest) -> tuple[str, ...]:
 
 
 def _waiting_names(workspace: Workspace) -> tuple[str, ...]:
-    """Return the paths of the commits that a stopped series has still to apply."""
+    """Return the paths of the commits that a stopped series still has to apply."""
     try:
         text = (workspace.repository.git_dir / "sequencer" / "todo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -197,7 +206,7 @@ def _state(workspace: Workspace) -> str:
     return progress_of(workspace.repository.git_dir)
 
 
-def _handle(context: CallContext, request: GitMergeRequest) -> GitMergeResult:
+def _work(context: CallContext, request: GitMergeRequest, commits: tuple[str, ...]) -> GitMergeResult:
     workspace = context.workspace
     conditions = Conditions(is_cancelled=context.is_cancelled)
     before = workspace.head().commit
@@ -205,9 +214,8 @@ def _handle(context: CallContext, request: GitMergeRequest) -> GitMergeResult:
         check_idle(workspace)
     else:
         context.warnings.extend(left_marks(workspace) if request.action == "continue" else ())
-    # Names such as ORIG_HEAD mean something else afterwards.
-    targets = tuple(resolve(workspace.root, ref) for ref in request.all_refs) if request.action == "merge" else ()
-    ending = _run(workspace, request, conditions)
+    targets = commits if request.action == "merge" else ()
+    ending = _run(workspace, request, commits, conditions)
     after = workspace.head().commit
     state = _state(workspace)
     conflicts = conflicted_files(workspace) if ending is Ending.CONFLICT else []
@@ -223,11 +231,10 @@ def _handle(context: CallContext, request: GitMergeRequest) -> GitMergeResult:
         conflicts_omitted=conflicts_omitted(workspace, conflicts),
         state=state,
         next_calls=_next(state, conflicts, ending, request),
-        delta=git_delta(context),
     )
 
 
-def _run(workspace: Workspace, request: GitMergeRequest, conditions: Conditions) -> Ending:
+def _run(workspace: Workspace, request: GitMergeRequest, commits: tuple[str, ...], conditions: Conditions) -> Ending:
     repository = workspace.repository
     if request.action == "abort":
         abort(repository, conditions)
@@ -239,7 +246,7 @@ def _run(workspace: Workspace, request: GitMergeRequest, conditions: Conditions)
     if request.action == "merge":
         return _merge(workspace, request, conditions)
     wanted = WantedPicks(
-        commits=_picked(workspace, request),
+        commits=commits,
         is_revert=request.action == "revert",
         mainline=request.mainline,
         no_commit=request.no_commit,
@@ -249,7 +256,7 @@ def _run(workspace: Workspace, request: GitMergeRequest, conditions: Conditions)
     )
     ending = pick(repository, wanted, conditions)
     if ending is Ending.DONE and request.message is not None and not request.no_commit:
-        commit(workspace.root, WantedCommit(request.message, amend=True, allow_empty=True), conditions)
+        commit(workspace.repository, WantedCommit(request.message, amend=True, allow_empty=True), conditions)
     return ending
 
 
@@ -268,7 +275,7 @@ def _merge(workspace: Workspace, request: GitMergeRequest, conditions: Condition
     ending = merge(workspace.repository, wanted, conditions)
     commits_squashed = request.squash and request.message is not None and not request.no_commit
     if ending is Ending.DONE and commits_squashed and differences(workspace.root).staged:
-        commit(workspace.root, WantedCommit(request.message, runs_hooks=request.pre_commit), conditions)
+        commit(workspace.repository, WantedCommit(request.message, runs_hooks=request.pre_commit), conditions)
     return ending
 
 
@@ -288,7 +295,7 @@ def _next(state: str, conflicts: list[ConflictedFile], ending: Ending, request: 
     if ending is Ending.CONFLICT:
         return next_calls(state, conflicts)
     if state in {"merge", "cherrypick", "revert"}:
-        return [f"git_merge action=continue commits the {state}; abort goes back"]
+        return [f"git_merge action=continue commits the {state}; abort restores the state before it"]
     if request.squash and request.message is None and request.action == "merge":
         return ["git_commit commits what is staged"]
     return []
@@ -300,7 +307,7 @@ def _render(result: GitMergeResult) -> str:
     elif result.already_up_to_date:
         lines = ["already up to date"]
     else:
-        words = {"merge": "fast-forward" if result.fastforward else "merged", "abort": "gone back to where it began"}
+        words = {"merge": "fast-forward" if result.fastforward else "merged", "abort": "restored the state before it"}
         lines = [
             words.get(result.action, f"{result.action} done") + (f": {result.commit[:12]}" if result.commit else "")
         ]
@@ -311,28 +318,28 @@ def _render(result: GitMergeResult) -> str:
 GIT_MERGE = Operation(
     name=NAME,
     family="git",
-    summary="Merge a branch, cherry-pick or revert commits; continue, skip or abort what stopped.",
+    summary="Merge a branch, cherry-pick or revert commits; continue, skip or abort one that stopped.",
     request_type=GitMergeRequest,
     result_type=GitMergeResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
     when_to_use=(
-        "Another branch's work is to come into this one.",
-        "Single commits are to be applied here (cherry_pick) or taken back by a new commit (revert).",
-        "A merge, pick or revert stopped at conflicts and they are resolved and staged: continue.",
+        "You want another branch's commits in this one.",
+        "You want to apply single commits here (cherry_pick) or undo them by a new commit (revert).",
+        "A merge, pick or revert stopped at conflicts that are now resolved and staged: continue.",
     ),
     when_not_to_use=(
         "You only want to know whether it would conflict: use git_inspect.",
-        "Your commits are to be replayed on another base: use git_rebase.",
+        "You want to replay your commits on another base: use git_rebase.",
     ),
     examples=(
         Example("Merge a branch", {"ref": "feature/parser"}),
         Example("Apply two commits here", {"action": "cherry_pick", "refs": ["1f3a9c2", "77b0d11"]}),
-        Example("Take a commit back", {"action": "revert", "ref": "HEAD~3"}),
+        Example("Revert a commit", {"action": "revert", "ref": "HEAD~3"}),
         Example("Conflicts are resolved and staged", {"action": "continue"}),
     ),
     snapshots=True,
+    complete=add_delta,
     git_hooks=MERGE_HOOKS,
 )

@@ -1,4 +1,4 @@
-"""Paths and refs that callers of git tools name: parsed, protected and told apart once."""
+"""Paths and refs from callers of git tools: parsed and checked once."""
 
 import os
 from collections.abc import Iterable
@@ -7,6 +7,8 @@ from pathlib import Path
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.edit.protection import is_protected
+from codeplane.git.repository import read_branch
+from codeplane.git.staging import check_known
 from codeplane.index.ignore_rules import matcher_for
 from codeplane.index.near_names import near_paths
 from codeplane.workspace.workspace import Workspace
@@ -28,7 +30,7 @@ def named_paths(texts: Iterable[str]) -> tuple[RepoPath, ...]:
 
 
 def check_may_write(workspace: Workspace, paths: Iterable[RepoPath]) -> None:
-    """Refuse files that no tool may change, before git restores them from somewhere.
+    """Refuse files that no tool may change, before git restores them.
 
     Raises:
         CodePlaneError: PROTECTED_PATH, SCOPE_VIOLATION.
@@ -41,27 +43,41 @@ def check_may_write(workspace: Workspace, paths: Iterable[RepoPath]) -> None:
         if not any(matches(path.text) for matches in matchers):
             raise CodePlaneError(
                 "SCOPE_VIOLATION",
-                f"{path} is outside of what tools may change here: {', '.join(allowed) or 'nothing'}.",
-                hint="A person can widen `edits.allowed`.",
+                f"{path} is outside the paths that tools may change here: {', '.join(allowed) or 'nothing'}.",
+                hint="A person can extend `edits.allowed`.",
                 details={"path": path.text, "allowed": allowed},
             )
 
 
 def parsed_names(names: Iterable[str]) -> tuple[RepoPath, ...]:
-    """Return names of git as paths, also those that no caller could send."""
+    """Return git's names as paths, including those that no caller could send."""
     return tuple(RepoPath.known(name) for name in dict.fromkeys(names))
 
 
 def path_in_tree(root: Path, place: Path) -> RepoPath | None:
-    """Return a place of the disk as a path of the tree, symlinks followed; None when it is outside."""
+    """Return a file-system path as a path of the tree, symlinks followed; None when it is outside."""
     real, real_root = os.path.realpath(place), os.path.realpath(root)
     inside = os.path.relpath(real, real_root)
     return None if inside == ".." or inside.startswith("../") else RepoPath.known(inside)
 
 
+def known_paths(workspace: Workspace, texts: Iterable[str]) -> tuple[RepoPath, ...]:
+    """Return the paths of a request; each is in the working tree or known to git.
+
+    Raises:
+        CodePlaneError: GIT_PATH_UNKNOWN with the files that were probably meant.
+    """
+    paths = named_paths(texts)
+    try:
+        check_known(workspace.root, paths)
+    except CodePlaneError as error:
+        raise with_near_names(workspace, error) from error
+    return paths
+
+
 def current_ref(workspace: Workspace) -> str:
     """Return the full name of the ref that a commit would move: the branch's, or HEAD when that is detached."""
-    branch = workspace.head().branch
+    branch = read_branch(workspace.repository)
     return f"refs/heads/{branch}" if branch is not None else "HEAD"
 
 
@@ -78,5 +94,5 @@ def with_near_names(workspace: Workspace, error: CodePlaneError) -> CodePlaneErr
 
 
 def _protected(path: RepoPath) -> CodePlaneError:
-    message = f"{path} belongs to CodePlane, git or an agent's configuration and is not changed by tools."
+    message = f"{path} belongs to CodePlane, git or an agent's configuration; tools cannot change it."
     return CodePlaneError("PROTECTED_PATH", message, details={"path": path.text})

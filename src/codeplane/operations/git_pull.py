@@ -1,4 +1,4 @@
-"""`git_pull`: fetch what a branch follows and join it by a merge or a rebase."""
+"""`git_pull`: fetch a branch's upstream, then merge it or rebase onto it."""
 
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from codeplane.git.state import KEPT_REFS
 from codeplane.git.switching import in_the_way, names_between
 from codeplane.git.working_tree import untracked_paths
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_change import GitDelta, add_delta, render_delta
 from codeplane.operations.git_conflicts import (
     ConflictedFile,
     conflicted_files,
@@ -28,7 +28,7 @@ from codeplane.operations.git_conflicts import (
 from codeplane.operations.git_paths import parsed_names
 from codeplane.operations.git_remote import MAX_SECONDS, NETWORK_SECONDS
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_pull"
@@ -36,14 +36,14 @@ _FETCHED = "fetched"
 
 
 class GitPullRequest(Request):
-    """From where, and how to join."""
+    """The source, and how to integrate it."""
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"branch": ("ref",), "ff_only": ("fast_forward_only",)}
-    remote: str | None = Field(None, description="What the branch follows, else origin.")
-    branch: str | None = Field(None, description="The branch there; what the current one follows if left out.")
-    rebase: bool | None = Field(None, description="Replay own commits on top; as configured if left out, else merge.")
-    ff_only: bool = Field(False, description="Refuse when both sides have commits.")
-    autostash: bool = Field(False, description="Put local changes aside and back again.")
+    remote: str | None = Field(None, description="Default: the upstream's remote, else origin.")
+    branch: str | None = Field(None, description="The remote branch; default the upstream.")
+    rebase: bool | None = Field(None, description="Replay local commits on top; default as configured, else merge.")
+    ff_only: bool = Field(False, description="Refuse if both sides have commits.")
+    autostash: bool = Field(False, description="Stash local changes and restore them afterwards.")
     timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MAX_SECONDS)
 
     @model_validator(mode="after")
@@ -66,31 +66,33 @@ class GitPullResult(Result):
     conflicts: list[ConflictedFile] = Field(default_factory=list)
     conflicts_omitted: int = 0
     next: list[str] = Field(default_factory=list, description="What to call now.")
-    delta: GitDelta
+    delta: GitDelta | None = None
 
 
-def _effects(workspace: Workspace, request: GitPullRequest) -> Effects:
+def _plan(context: CallContext, request: GitPullRequest) -> Plan[GitPullResult]:
+    workspace = context.workspace
     state = progress_of(workspace.repository.git_dir)
     if state != "none":
-        raise CodePlaneError("GIT_OPERATION_IN_PROGRESS", f"A {state} is not finished.", details={"state": state})
+        raise CodePlaneError("GIT_OPERATION_IN_PROGRESS", f"A {state} is still in progress.", details={"state": state})
     tracking = _tracking(workspace, request)
     remote = find_remote(workspace.root, tracking.remote)
     branch = workspace.head().branch
     known = _known_changes(workspace, request, tracking)
-    # What comes is not known before it is fetched; untracked files are not overwritten by a pull.
+    # The incoming changes are not known before the fetch; a pull never overwrites untracked files.
     writes = parsed_names([*known, *untracked_paths(workspace.root)]) if request.autostash else parsed_names(known)
-    return Effects(
+    effects = Effects(
         writes=writes,
         git_refs=("HEAD", f"refs/heads/{branch}", f"refs/remotes/{tracking.remote}/*", "refs/tags/*"),
         network=places_of(workspace.root, remote),
         destructive=bool(request.rebase),
     )
+    return Plan(lambda: _work(context, request, tracking), effects)
 
 
 def _tracking(workspace: Workspace, request: GitPullRequest) -> Tracking:
     branch = workspace.head().branch
     if branch is None and request.branch is None:
-        raise CodePlaneError("GIT_DETACHED_HEAD", "HEAD is on no branch: name the branch to pull.")
+        raise CodePlaneError("GIT_DETACHED_HEAD", "HEAD is detached: name the branch to pull.")
     tracking = default_tracking(workspace.root, branch or request.branch, request.remote, is_push=False)
     if request.branch is None:
         return tracking
@@ -99,14 +101,14 @@ def _tracking(workspace: Workspace, request: GitPullRequest) -> Tracking:
 
 
 def _known_changes(workspace: Workspace, request: GitPullRequest, tracking: Tracking) -> tuple[str, ...]:
-    """Return what would change by what was fetched last."""
+    """Return what the last fetched commits would change."""
     theirs = f"refs/remotes/{tracking.remote}/{tracking.branch}"
     found = run_git(workspace.root, "rev-parse", "--verify", "--quiet", f"{theirs}^{{commit}}")
     return _joined_names(workspace, request, found.stdout_text.strip()) if found.returncode == 0 else ()
 
 
 def _joined_names(workspace: Workspace, request: GitPullRequest, theirs: str) -> tuple[str, ...]:
-    """Return every path that joining a commit may write, by a merge or by replaying own commits on it."""
+    """Return every path that integrating a commit may write, by a merge or a rebase."""
     root, head = workspace.root, workspace.head().commit
     if head is None:
         return names_between(root, None, theirs)
@@ -117,18 +119,17 @@ def _joined_names(workspace: Workspace, request: GitPullRequest, theirs: str) ->
     return tuple(dict.fromkeys((*merged, *names_between(root, head, theirs), *own)))
 
 
-def _handle(context: CallContext, request: GitPullRequest) -> GitPullResult:
+def _work(context: CallContext, request: GitPullRequest, tracking: Tracking) -> GitPullResult:
     workspace = context.workspace
     root = workspace.root
-    tracking = _tracking(workspace, request)
     before = workspace.head().commit
     conditions = Conditions(is_cancelled=context.is_cancelled, timeout_seconds=request.timeout_seconds)
-    fetched = _judge_what_comes(context, request, tracking, conditions)
+    fetched = _fetch_and_judge(context, request, tracking, conditions)
     is_plain = request.branch is None and tracking.is_set
     place = () if is_plain else (tracking.remote, tracking.branch)
     is_done = pull(root, place, conditions, _options(workspace, request))
     if fetch_heads(workspace.repository) != {fetched}:
-        message = f"{tracking.remote}/{tracking.branch} moved while it was pulled, so the pull was taken back."
+        message = f"{tracking.remote}/{tracking.branch} moved during the pull, so the pull was rolled back."
         raise CodePlaneError("GIT_LOCKED", message, hint="Send the same call again.")
     after = workspace.head().commit
     conflicts = conflicted_files(workspace) if not is_done else []
@@ -144,12 +145,11 @@ def _handle(context: CallContext, request: GitPullRequest) -> GitPullResult:
         conflicts=conflicts,
         conflicts_omitted=conflicts_omitted(workspace, conflicts),
         next=next_calls(state, conflicts) if conflicts else [],
-        delta=git_delta(context),
     )
 
 
-def _judge_what_comes(context: CallContext, request: GitPullRequest, tracking: Tracking, conditions: Conditions) -> str:
-    """Fetch first; the gate judges what the commit brings, and a copy is kept of ignored files in its way.
+def _fetch_and_judge(context: CallContext, request: GitPullRequest, tracking: Tracking, conditions: Conditions) -> str:
+    """Fetch first; the gate judges the fetched commit, and ignored files in its way are copied.
 
     Returns:
         The commit that was judged.
@@ -188,7 +188,7 @@ def _has_configured_way(workspace: Workspace) -> bool:
 
 
 def _is_fast_forward(workspace: Workspace, commit: str | None) -> bool:
-    """Tell whether HEAD is at the very commit that was fetched, so that nothing had to be joined."""
+    """Tell whether HEAD is at the fetched commit, so there was nothing to merge."""
     fetched = run_git(workspace.root, "rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}")
     return fetched.stdout_text.strip() == commit
 
@@ -196,7 +196,7 @@ def _is_fast_forward(workspace: Workspace, commit: str | None) -> bool:
 def _render(result: GitPullResult) -> str:
     place = f"{result.remote}/{result.branch}"
     if not result.success:
-        lines = [f"{place} was fetched, but joining it stopped at {counted(len(result.conflicts), 'file')} in conflict"]
+        lines = [f"{place} was fetched, but the merge stopped at {counted(len(result.conflicts), 'file')} in conflict"]
         lines.extend(render_conflicts(result.conflicts, result.conflicts_omitted))
         lines.extend(f" next: {one}" for one in result.next)
         return "\n".join(lines)
@@ -209,17 +209,17 @@ def _render(result: GitPullResult) -> str:
 GIT_PULL = Operation(
     name=NAME,
     family="git",
-    summary="Fetch what the current branch follows and merge it, or rebase onto it.",
+    summary="Fetch the upstream of the current branch and merge it, or rebase onto it.",
     request_type=GitPullRequest,
     result_type=GitPullResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
-    when_to_use=("You want what others have pushed.",),
-    when_not_to_use=("You only want to see what there is: git_remote with action fetch.",),
-    examples=(Example("As the branch is set up", {}), Example("Own commits on top", {"rebase": True})),
+    when_to_use=("You want commits that others pushed.",),
+    when_not_to_use=("You only want to fetch: git_remote with action fetch.",),
+    examples=(Example("As configured for the branch", {}), Example("Local commits on top", {"rebase": True})),
     snapshots=True,
+    complete=add_delta,
     reaches_network=True,
     git_hooks=REBASE_HOOKS,
 )

@@ -1,4 +1,4 @@
-"""`git_push`: send a branch or tags to a remote and say what became of each ref."""
+"""`git_push`: push a branch or tags to a remote and report the outcome of each ref."""
 
 from typing import ClassVar, Literal
 
@@ -12,17 +12,17 @@ from codeplane.git.programs import PUSH_HOOKS
 from codeplane.git.remotes import PushedRef, Tracking, default_tracking, find_remote, places_of, push
 from codeplane.git.revisions import near_refs
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.git_change import GitDelta, git_delta
+from codeplane.operations.git_change import GitDelta, add_delta
 from codeplane.operations.git_remote import MAX_SECONDS, NETWORK_SECONDS
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_push"
 
 
 class GitPushRequest(Request):
-    """What to send where."""
+    """What to push, and where."""
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
         "branch": ("ref", "name", "source"),
@@ -30,16 +30,16 @@ class GitPushRequest(Request):
         "force": ("force_with_lease",),
         "pre_push": ("verify", "run_hooks", "hooks"),
     }
-    remote: str | None = Field(None, description="What the branch follows, else origin.")
-    branch: str | None = Field(None, description="A branch or tag; the current branch if left out.")
-    target: str | None = Field(None, description="The branch's name there, when it differs.")
+    remote: str | None = Field(None, description="Default: the upstream's remote, else origin.")
+    branch: str | None = Field(None, description="A branch or tag; default the current branch.")
+    target: str | None = Field(None, description="The branch's name at the remote, if it differs.")
     force: bool | Literal["lease", "overwrite"] = Field(
-        False, description="true: replace only what was fetched last; overwrite: whatever is there."
+        False, description="true: replace only what was last fetched; overwrite: whatever the remote has."
     )
-    set_upstream: bool | None = Field(None, description="Follow it from now on; if left out, when it follows nothing.")
+    set_upstream: bool | None = Field(None, description="Set the upstream; default only if there is none.")
     tags: bool = Field(False, description="Also all tags.")
-    delete: bool = Field(False, description="Remove the branch or tag at the remote.")
-    dry_run: bool = Field(False, description="Ask the remote, but send nothing.")
+    delete: bool = Field(False, description="Delete the branch or tag at the remote.")
+    dry_run: bool = Field(False, description="Check with the remote, but push nothing.")
     pre_push: bool = Field(True, description="Run the pre-push hook.")
     timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MAX_SECONDS)
 
@@ -51,7 +51,7 @@ class GitPushRequest(Request):
 
 
 class PushedRefInfo(Result):
-    """What became of one ref at the remote."""
+    """The outcome of one ref at the remote."""
 
     ref: str
     status: Literal["updated", "forced", "deleted", "created", "rejected", "up_to_date"]
@@ -68,10 +68,15 @@ class GitPushResult(Result):
     delta: GitDelta | None = None
 
 
-def _effects(workspace: Workspace, request: GitPushRequest) -> Effects:
-    tracking, _ = _planned(workspace, request)
+def _plan(context: CallContext, request: GitPushRequest) -> Plan[GitPushResult]:
+    workspace = context.workspace
+    tracking, refspecs = _goal(workspace, request)
+    return Plan(lambda: _work(context, request, tracking, refspecs), _effects(workspace, request, tracking))
+
+
+def _effects(workspace: Workspace, request: GitPushRequest, tracking: Tracking) -> Effects:
     remote = find_remote(workspace.root, tracking.remote)
-    # Nobody can take back what a remote was told to forget.
+    # A deletion at the remote cannot be undone.
     is_destructive = bool(request.force) or request.delete
     refs = (f"refs/remotes/{tracking.remote}/{tracking.branch}",)
     return Effects(
@@ -79,7 +84,7 @@ def _effects(workspace: Workspace, request: GitPushRequest) -> Effects:
     )
 
 
-def _planned(workspace: Workspace, request: GitPushRequest) -> tuple[Tracking, tuple[str, ...]]:
+def _goal(workspace: Workspace, request: GitPushRequest) -> tuple[Tracking, tuple[str, ...]]:
     """Return where the push goes and with which refspecs.
 
     Raises:
@@ -100,7 +105,7 @@ def _planned(workspace: Workspace, request: GitPushRequest) -> tuple[Tracking, t
     target = request.target or (tracking.branch if place == "refs/heads/" else short)
     target = target.removeprefix("refs/heads/").removeprefix("refs/tags/")
     if request.delete:
-        # By its short name a branch that is not there is an error, by its full one git would only warn.
+        # With a short name git reports a missing branch as an error, with a full one only as a warning.
         return Tracking(tracking.remote, target, is_set=True), (f":{place if tag else ''}{target}",)
     if branch is None and tag is None:
         if head.branch == short and head.is_unborn:
@@ -112,9 +117,10 @@ def _planned(workspace: Workspace, request: GitPushRequest) -> tuple[Tracking, t
     return Tracking(tracking.remote, target, is_set), (f"{place}{short}:{place}{target}",)
 
 
-def _handle(context: CallContext, request: GitPushRequest) -> GitPushResult:
+def _work(
+    context: CallContext, request: GitPushRequest, tracking: Tracking, refspecs: tuple[str, ...]
+) -> GitPushResult:
     workspace = context.workspace
-    tracking, refspecs = _planned(workspace, request)
     is_setting = not request.delete and (
         request.set_upstream if request.set_upstream is not None else not tracking.is_set
     )
@@ -128,7 +134,6 @@ def _handle(context: CallContext, request: GitPushRequest) -> GitPushResult:
         refs=[_info(one) for one in refs],
         upstream_set=is_setting and not request.dry_run,
         dry_run=request.dry_run,
-        delta=git_delta(context) if not request.dry_run else None,
     )
 
 
@@ -156,7 +161,7 @@ def _render(result: GitPushResult) -> str:
     would = "would be " if result.dry_run else ""
     lines = [f"{one.ref} {would}{one.status.replace('_', ' ')} {one.summary}" for one in result.refs]
     if result.upstream_set:
-        lines.append(f" the branch follows {result.remote} now")
+        lines.append(f" the branch now tracks {result.remote}")
     return "\n".join([f"to {result.remote}", *(lines or ["nothing to push"])])
 
 
@@ -167,17 +172,17 @@ GIT_PUSH = Operation(
     request_type=GitPushRequest,
     result_type=GitPushResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
-    when_to_use=("Commits are to go to a remote.",),
-    when_not_to_use=("The remote has commits that you have not: git_pull first.",),
+    when_to_use=("You want to publish commits.",),
+    when_not_to_use=("The remote has commits that you lack: git_pull first.",),
     examples=(
         Example("The current branch", {}),
         Example("After a rebase", {"force": True}),
-        Example("Remove a branch there", {"branch": "topic", "delete": True}),
+        Example("Delete a remote branch", {"branch": "topic", "delete": True}),
     ),
     snapshots=True,
+    complete=add_delta,
     reaches_network=True,
     git_hooks=PUSH_HOOKS,
 )

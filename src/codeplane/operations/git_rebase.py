@@ -30,7 +30,7 @@ from codeplane.git.repository import run_git
 from codeplane.git.revisions import resolve
 from codeplane.git.switching import in_the_way, names_between
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_change import GitDelta, add_delta, render_delta
 from codeplane.operations.git_commit import MAX_MESSAGE, MESSAGE_ALIASES, check_message
 from codeplane.operations.git_conflicts import (
     ConflictedFile,
@@ -43,7 +43,7 @@ from codeplane.operations.git_conflicts import (
 )
 from codeplane.operations.git_paths import current_ref, parsed_names
 from codeplane.operations.models import Lenient, ListOfOne, Request, Result, as_object
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_rebase"
@@ -68,7 +68,7 @@ class RebaseStep(Lenient):
     }
     action: StepAction = "pick"
     commit_sha: str = Field(max_length=200)
-    message: str | None = Field(None, max_length=MAX_MESSAGE, description="New words, for reword and squash.")
+    message: str | None = Field(None, max_length=MAX_MESSAGE, description="New message, for reword and squash.")
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "RebaseStep":
@@ -94,7 +94,7 @@ class GitRebaseRequest(Request):
     upstream: str | None = Field(None, max_length=1000, description="Default the branch's upstream; alias target.")
     onto: str | None = Field(None, max_length=1000, description="New base; default upstream.")
     steps: Annotated[list[RebaseStep], ListOfOne, Field(max_length=_MAX_STEPS)] | None = Field(
-        None, description="For start: every commit of the plan, in the order wanted; drop leaves one out."
+        None, description="For start: every commit of the plan, in the new order; drop removes one."
     )
     interactive: bool = Field(False, description="Without steps: as git rebase -i with the list unchanged.")
     message: str | None = Field(None, max_length=MAX_MESSAGE, description="continue: for the commit it stopped at.")
@@ -120,14 +120,14 @@ class GitRebaseRequest(Request):
     def _makes_sense(self) -> "GitRebaseRequest":
         check_message(self.message)
         if self.action not in {"plan", "start"} and (self.upstream or self.onto or self.steps is not None):
-            raise ValueError(f"{self.action} is about the rebase in progress and takes no upstream, onto or steps")
+            raise ValueError(f"{self.action} concerns the rebase in progress and takes no upstream, onto or steps")
         if self.message is not None and self.action != "continue":
             raise ValueError("`message` is for continue; steps carry their own")
         if self.steps is not None and self.action != "start":
             raise ValueError("`steps` are for start")
         first = next((step.action for step in self.steps or () if step.action != "drop"), None)
         if first in {"squash", "fixup"}:
-            raise ValueError(f"the first step cannot be {first}: there is nothing before it to join")
+            raise ValueError(f"the first step cannot be {first}: there is no earlier commit to combine it with")
         return self
 
 
@@ -140,14 +140,14 @@ class PlannedStep(Result):
 
 
 class GitRebaseResult(Result):
-    """A plan, or how far the rebase came. Conflicts are an answer: next_calls says how to go on."""
+    """A plan, or the progress of the rebase. Conflicts are an answer: next_calls says how to continue."""
 
     action: Action
     success: bool
     state: State
     upstream: str | None = None
     onto: str | None = None
-    steps: list[PlannedStep] = Field(default_factory=list, description="Of a plan, the oldest first.")
+    steps: list[PlannedStep] = Field(default_factory=list, description="Of a plan, oldest first.")
     notes: list[str] = Field(default_factory=list, description="What is left out, and why.")
     completed_steps: int = 0
     total_steps: int = 0
@@ -176,8 +176,8 @@ def _base(workspace: Workspace, request: GitRebaseRequest) -> tuple[str, str, st
     if request.upstream is None:
         found = run_git(workspace.root, "rev-parse", "--verify", "--quiet", "@{upstream}^{commit}")
         if found.returncode != 0:
-            message = "The branch has no upstream." if head.branch is not None else "HEAD is on no branch."
-            raise CodePlaneError("GIT_REF_UNKNOWN", message, hint="Say with `upstream` from which commit on.")
+            message = "The branch has no upstream." if head.branch is not None else "HEAD is detached."
+            raise CodePlaneError("GIT_REF_UNKNOWN", message, hint="Give the first commit to keep as `upstream`.")
         upstream = found.stdout_text.strip()
     else:
         upstream = resolve(workspace.root, request.upstream)
@@ -189,7 +189,7 @@ def _listing(workspace: Workspace, upstream: str, head: str) -> Listing:
     listing = list_commits(workspace.root, upstream, head)
     if len(listing.commits) > _MAX_STEPS:
         message = f"{len(listing.commits)} commits would be replayed; at most {_MAX_STEPS} are."
-        raise CodePlaneError("INVALID_ARGUMENTS", message, hint="Name an upstream that is nearer.")
+        raise CodePlaneError("INVALID_ARGUMENTS", message, hint="Name a closer upstream.")
     return listing
 
 
@@ -210,47 +210,55 @@ def _steps(workspace: Workspace, request: GitRebaseRequest, listing: Listing) ->
         if oid not in known and len(parents_of(workspace.root, oid)) > 1:
             raise CodePlaneError("INVALID_ARGUMENTS", f"{oid[:12]} is a merge, which a rebase does not replay.")
         message = step.message.strip() if step.message is not None else None
-        # A plan carries each commit's first line; sent back as it was it changes nothing.
+        # A plan has each commit's first line; sent back unchanged it changes nothing.
         own = known.get(oid)
         is_own = own is not None and message in {own.subject, own.message}
         found.append(Step(step.action, oid, None if is_own else message))
     missing = [one for one in listing.commits if all(one.oid != step.oid for step in found)]
     if missing:
         named = ", ".join(f"{one.oid[:12]} ({one.subject[:60]})" for one in missing[:5])
-        hint = "Name every commit of the plan; action drop leaves one out."
+        hint = "Name every commit of the plan; action drop removes one."
         details = {"missing": [one.oid for one in missing]}
         raise CodePlaneError("INVALID_ARGUMENTS", f"The steps lack {named}.", hint=hint, details=details)
     return tuple(found)
 
 
-def _effects(workspace: Workspace, request: GitRebaseRequest) -> Effects:
-    root = workspace.root
-    if request.action == "plan":
-        _base(workspace, request)
-        return Effects()
+def _plan(context: CallContext, request: GitRebaseRequest) -> Plan[GitRebaseResult]:
+    workspace = context.workspace
+    if request.action not in {"plan", "start"}:
+        return _plan_continue(context, request)
     if request.action == "start":
         check_idle(workspace)
-        upstream, onto, head = _base(workspace, request)
-        listing = _listing(workspace, upstream, head)
-        _steps(workspace, request, listing)
-        replayed = picked_names(root, tuple(one.oid for one in listing.commits))
-        names = tuple(dict.fromkeys((*names_between(root, head, onto), *replayed)))
-        branch = current_ref(workspace)
-    else:
-        span = rebased_span(workspace.repository)
-        if span is None:
-            raise CodePlaneError("GIT_NO_OPERATION", "No rebase is in progress.")
-        onto, tip, branch = span
-        replayed = picked_names(root, tuple(one.oid for one in list_commits(root, onto, tip).commits))
-        names = tuple(dict.fromkeys((*names_between(root, workspace.head().commit, tip), *replayed)))
-    writes = parsed_names((*names, *in_the_way(root, names)))
-    refs = tuple(dict.fromkeys(("HEAD", branch)))
-    return Effects(writes=writes, git_refs=refs, destructive=True)
-
-
-def _handle(context: CallContext, request: GitRebaseRequest) -> GitRebaseResult:
+    upstream, onto, head = _base(workspace, request)
+    listing = _listing(workspace, upstream, head)
     if request.action == "plan":
-        return _plan(context.workspace, request)
+        return Plan(lambda: _listed(upstream, onto, listing))
+    wanted = WantedRebase(upstream, onto, _steps(workspace, request, listing), request.interactive, request.pre_commit)
+    effects = _effects(workspace, current_ref(workspace), (head, onto), listing)
+    return Plan(lambda: _start(context, request, wanted, listing), effects)
+
+
+def _plan_continue(context: CallContext, request: GitRebaseRequest) -> Plan[GitRebaseResult]:
+    workspace = context.workspace
+    span = rebased_span(workspace.repository)
+    if span is None:
+        raise CodePlaneError("GIT_NO_OPERATION", "No rebase is in progress.")
+    onto, tip, branch = span
+    listing = list_commits(workspace.root, onto, tip)
+    effects = _effects(workspace, branch, (workspace.head().commit, tip), listing)
+    return Plan(lambda: _continue(context, request), effects)
+
+
+def _effects(workspace: Workspace, branch: str, ends: tuple[str | None, str], listing: Listing) -> Effects:
+    """Return every path that differs between two commits or that a replayed commit changes."""
+    root = workspace.root
+    replayed = picked_names(root, tuple(one.oid for one in listing.commits))
+    names = tuple(dict.fromkeys((*names_between(root, *ends), *replayed)))
+    writes = parsed_names((*names, *in_the_way(root, names)))
+    return Effects(writes=writes, git_refs=tuple(dict.fromkeys(("HEAD", branch))), destructive=True)
+
+
+def _continue(context: CallContext, request: GitRebaseRequest) -> GitRebaseResult:
     workspace = context.workspace
     repository = workspace.repository
     conditions = Conditions(is_cancelled=context.is_cancelled)
@@ -263,10 +271,7 @@ def _handle(context: CallContext, request: GitRebaseRequest) -> GitRebaseResult:
             state="aborted",
             total_steps=progress.n_all if progress is not None else 0,
             new_head=workspace.head().commit,
-            delta=git_delta(context),
         )
-    if request.action == "start":
-        return _start(context, request, conditions)
     progress = read_progress(repository)
     if request.action == "skip":
         ending = skip(repository, conditions)
@@ -276,9 +281,7 @@ def _handle(context: CallContext, request: GitRebaseRequest) -> GitRebaseResult:
     return _result(context, request, ending, progress.n_all if progress is not None else 0)
 
 
-def _plan(workspace: Workspace, request: GitRebaseRequest) -> GitRebaseResult:
-    upstream, onto, head = _base(workspace, request)
-    listing = _listing(workspace, upstream, head)
+def _listed(upstream: str, onto: str, listing: Listing) -> GitRebaseResult:
     return GitRebaseResult(
         action="plan",
         success=True,
@@ -295,45 +298,42 @@ def _notes(listing: Listing) -> list[str]:
     notes = []
     if listing.n_merges:
         plural = "s are" if listing.n_merges != 1 else " is"
-        notes.append(f"{listing.n_merges} merge commit{plural} not replayed; their commits are, in one line")
+        notes.append(f"{listing.n_merges} merge commit{plural} not replayed; their commits are, linearly")
     notes.extend(
-        f"{one.oid[:12]} {one.subject[:80]}: the new base has the same change already" for one in listing.equivalents
+        f"{one.oid[:12]} {one.subject[:80]}: the new base already has this change" for one in listing.equivalents
     )
     return notes
 
 
-def _start(context: CallContext, request: GitRebaseRequest, conditions: Conditions) -> GitRebaseResult:
+def _start(context: CallContext, request: GitRebaseRequest, wanted: WantedRebase, listing: Listing) -> GitRebaseResult:
     workspace = context.workspace
     check_idle(workspace)
-    upstream, onto, head = _base(workspace, request)
-    listing = _listing(workspace, upstream, head)
-    steps = _steps(workspace, request, listing)
-    wanted = WantedRebase(upstream, onto, steps, request.interactive, request.pre_commit)
-    ending = start(workspace.repository, wanted, conditions)
+    ending = start(workspace.repository, wanted, Conditions(is_cancelled=context.is_cancelled))
+    steps = wanted.steps
     n_steps = len(steps) if steps is not None else len(listing.commits)
     result = _result(context, request, ending, n_steps)
-    notes = [*_notes(listing), *_left_out(workspace, steps, listing, onto, ending)]
-    return result.model_copy(update={"upstream": upstream, "onto": onto, "notes": notes})
+    notes = [*_notes(listing), *_left_out(workspace, steps, listing, wanted.onto, ending)]
+    return result.model_copy(update={"upstream": wanted.upstream, "onto": wanted.onto, "notes": notes})
 
 
 def _left_out(
     workspace: Workspace, steps: tuple[Step, ...] | None, listing: Listing, onto: str, ending: Ending
 ) -> list[str]:
-    """Say when commits turned out to change nothing on the new base, so that git left them out."""
+    """Report commits that became empty on the new base and that git dropped."""
     if ending is not Ending.DONE:
         return []
     actions = [step.action for step in steps] if steps is not None else ["pick"] * len(listing.commits)
     expected = sum(action in {"pick", "reword", "edit"} for action in actions)
     count = run_git(workspace.root, "rev-list", "--count", f"{onto}..HEAD").stdout_text.strip()
     n_gone = expected - int(count or 0)
-    return [f"{n_gone} commit{'s' * (n_gone != 1)} became empty and went"] if n_gone > 0 else []
+    return [f"{n_gone} commit{'s' * (n_gone != 1)} became empty and was dropped"] if n_gone > 0 else []
 
 
 def _result(context: CallContext, request: GitRebaseRequest, ending: Ending, n_steps: int) -> GitRebaseResult:
     workspace = context.workspace
     progress = read_progress(workspace.repository)
     conflicts = conflicted_files(workspace) if ending is Ending.CONFLICT else []
-    # Of all conflicts the paths are told, of the first also the sides.
+    # All conflicting paths are listed, the first ones with their sides.
     paths = [printable_name(one.path) for one in unmerged_paths(workspace.root)] if conflicts else []
     is_done = ending is Ending.DONE
     return GitRebaseResult(
@@ -348,7 +348,6 @@ def _result(context: CallContext, request: GitRebaseRequest, ending: Ending, n_s
         current_commit=progress.current if progress is not None else None,
         new_head=workspace.head().commit if is_done else None,
         next_calls=_next(ending, conflicts),
-        delta=git_delta(context),
     )
 
 
@@ -364,7 +363,7 @@ def _next(ending: Ending, conflicts: list[ConflictedFile]) -> list[str]:
     if ending is Ending.EDIT_PAUSE:
         return [
             "change files with write_source and stage them with git_stage, or use git_commit with amend",
-            "git_rebase action=continue; abort goes back to where it began",
+            "git_rebase action=continue; abort restores the state before it",
         ]
     return []
 
@@ -372,7 +371,7 @@ def _next(ending: Ending, conflicts: list[ConflictedFile]) -> list[str]:
 def _render(result: GitRebaseResult) -> str:
     if result.action == "plan":
         onto = (result.onto or "")[:12]
-        lines = [f"{len(result.steps)} commits would be replayed on {onto}, the oldest first:"]
+        lines = [f"{len(result.steps)} commits would be replayed on {onto}, oldest first:"]
         lines.extend(f" {one.action} {one.commit_sha[:12]} {one.message}" for one in result.steps[:_SHOWN])
         if len(result.steps) > _SHOWN:
             lines.append(f" and {len(result.steps) - _SHOWN} more")
@@ -382,35 +381,34 @@ def _render(result: GitRebaseResult) -> str:
         "done": f"rebased: {(result.new_head or '')[:12]}",
         "conflict": f"stopped at conflicts{at}",
         "edit_pause": f"paused{at} to edit",
-        "aborted": f"gone back to {(result.new_head or '')[:12]}",
+        "aborted": f"back at {(result.new_head or '')[:12]}",
     }
     count = f", {result.completed_steps} of {result.total_steps} steps" if result.state != "aborted" else ""
     lines = [words[result.state] + count, *render_conflicts(result.conflicts, result.conflicts_omitted)]
     lines.extend(f" {note}" for note in result.notes)
     lines.extend(f" next: {line}" for line in result.next_calls)
-    return "\n".join([*lines, *(render_delta(result.delta) if result.delta is not None else ())])
+    return "\n".join([*lines, *render_delta(result.delta)])
 
 
 GIT_REBASE = Operation(
     name=NAME,
     family="git",
-    summary="Replay commits on another base, or reorder, join, reword and drop them; continue, skip or abort.",
+    summary="Replay commits on another base, or reorder, combine, reword and drop them; continue, skip or abort.",
     request_type=GitRebaseRequest,
     result_type=GitRebaseResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
     when_to_use=(
-        "Your commits are to follow what another branch has by now.",
-        "Commits that nobody else has yet are to be reordered, joined, reworded or dropped: plan, then start.",
+        "You want your commits on top of another branch.",
+        "You want to reorder, combine, reword or drop unpublished commits: plan, then start.",
     ),
-    when_not_to_use=("Others have the commits already: use git_merge.",),
+    when_not_to_use=("The commits are already published: use git_merge.",),
     examples=(
         Example("See what would be replayed", {"action": "plan", "upstream": "main"}),
         Example("Replay on main", {"action": "start", "upstream": "main"}),
         Example(
-            "Join the second commit with the first",
+            "Squash the second commit into the first",
             {
                 "action": "start",
                 "upstream": "main",
@@ -424,5 +422,6 @@ GIT_REBASE = Operation(
     ),
     is_dry_run=_is_plan,
     snapshots=True,
+    complete=add_delta,
     git_hooks=REBASE_HOOKS,
 )

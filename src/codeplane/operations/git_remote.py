@@ -1,5 +1,6 @@
-"""`git_remote`: list, add, remove, rename and re-address remotes, and fetch from them."""
+"""`git_remote`: list, add, remove, rename and change remotes, and fetch from them."""
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -20,9 +21,9 @@ from codeplane.git.remotes import (
 )
 from codeplane.git.repository import run_git
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_change import GitDelta, add_delta, render_delta
 from codeplane.operations.models import ListOfOne, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_remote"
@@ -46,10 +47,10 @@ class GitRemoteRequest(Request):
     refspecs: Annotated[list[str], ListOfOne, Field(max_length=100)] = Field(
         default_factory=list, description="fetch: only these branches or refspecs."
     )
-    prune: bool = Field(False, description="fetch: forget remote branches that are gone there.")
-    tags: bool | None = Field(None, description="fetch: all tags, or none; those of fetched commits if left out.")
-    depth: int | None = Field(None, ge=1, description="fetch: so many commits only, for a shallow clone.")
-    unshallow: bool = Field(False, description="fetch: the rest of a shallow clone's history.")
+    prune: bool = Field(False, description="fetch: drop remote branches that no longer exist.")
+    tags: bool | None = Field(None, description="fetch: all tags, or none; default those of fetched commits.")
+    depth: int | None = Field(None, ge=1, description="fetch: limit the number of commits, for a shallow clone.")
+    unshallow: bool = Field(False, description="fetch: the remaining history of a shallow clone.")
     timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MAX_SECONDS)
 
     @model_validator(mode="after")
@@ -76,16 +77,24 @@ class GitRemoteResult(Result):
 
     action: Action
     remotes: list[RemoteInfo]
-    fetched: list[str] = Field(default_factory=list, description="Refs that came, moved or went.")
+    fetched: list[str] = Field(default_factory=list, description="Refs that were created, moved or deleted.")
     delta: GitDelta | None = None
 
 
-def _effects(workspace: Workspace, request: GitRemoteRequest) -> Effects:
-    root = workspace.root
+def _plan(context: CallContext, request: GitRemoteRequest) -> Plan[GitRemoteResult]:
+    workspace = context.workspace
+    conditions = Conditions(is_cancelled=context.is_cancelled, timeout_seconds=request.timeout_seconds)
     if request.action == "list":
-        return Effects()
+        return Plan(lambda: _result(workspace, request))
     if request.action == "fetch":
         remotes = _fetched_from(workspace, request)
+        return Plan(lambda: _fetched(workspace, request, remotes, conditions), _effects(workspace, request, remotes))
+    return Plan(lambda: _changed(workspace, request, conditions), _effects(workspace, request))
+
+
+def _effects(workspace: Workspace, request: GitRemoteRequest, remotes: Sequence[Remote] = ()) -> Effects:
+    root = workspace.root
+    if request.action == "fetch":
         for one in request.refspecs:
             check_name(one.removeprefix("+"), "refspec")
         places = tuple(dict.fromkeys(place for one in remotes for place in places_of(root, one)))
@@ -107,7 +116,7 @@ def _effects(workspace: Workspace, request: GitRemoteRequest) -> Effects:
     return Effects(
         git_refs=refs,
         network=(place_of(root, url),),
-        # A repository of this machine that nobody has set up: its content could be read and written through git.
+        # A repository on this machine that is not a configured remote: git could read and write its content.
         foreign=(path,) if path is not None else (),
         destructive=is_destructive,
     )
@@ -131,33 +140,40 @@ def _fetched_from(workspace: Workspace, request: GitRemoteRequest) -> list[Remot
     return [find_remote(workspace.root, request.name or default)]
 
 
-def _handle(context: CallContext, request: GitRemoteRequest) -> GitRemoteResult:
-    workspace = context.workspace
-    root, name = workspace.root, request.name or ""
-    conditions = Conditions(is_cancelled=context.is_cancelled, timeout_seconds=request.timeout_seconds)
-    if request.action == "fetch":
-        fetched = _fetched_from(workspace, request)
-        place = None if request.name == "*" else fetched[0].name
-        fetch(root, place, tuple(request.refspecs), conditions, _fetch_options(request))
-    elif request.action == "add":
-        must_change(root, "remote", "add", name, request.url or "", conditions=conditions)
-    elif request.action == "set_url":
-        must_change(root, "remote", "set-url", name, request.url or "", conditions=conditions)
-    elif request.action == "rename":
-        must_change(root, "remote", "rename", name, request.new_name or "", conditions=conditions)
-    elif request.action == "remove":
-        must_change(root, "remote", "remove", name, conditions=conditions)
+def _fetched(
+    workspace: Workspace, request: GitRemoteRequest, remotes: Sequence[Remote], conditions: Conditions
+) -> GitRemoteResult:
+    place = None if request.name == "*" else remotes[0].name
+    fetch(workspace.root, place, tuple(request.refspecs), conditions, _fetch_options(request))
+    return _result(workspace, request)
+
+
+def _changed(workspace: Workspace, request: GitRemoteRequest, conditions: Conditions) -> GitRemoteResult:
+    name = request.name or ""
+    words = {
+        "add": ("add", name, request.url or ""),
+        "set_url": ("set-url", name, request.url or ""),
+        "rename": ("rename", name, request.new_name or ""),
+        "remove": ("remove", name),
+    }[request.action]
+    must_change(workspace.root, "remote", *words, conditions=conditions)
+    return _result(workspace, request)
+
+
+def _result(workspace: Workspace, request: GitRemoteRequest) -> GitRemoteResult:
     remotes = [
         RemoteInfo(name=printable_name(one.name), urls=list(one.urls), push_urls=list(one.push_urls))
-        for one in list_remotes(root)
+        for one in list_remotes(workspace.root)
     ]
-    if request.action == "list":
-        return GitRemoteResult(action="list", remotes=remotes)
-    delta = git_delta(context)
-    moved = [f"{one.ref} {(one.old or 'new')[:10]}..{(one.new or 'gone')[:10]}" for one in delta.refs]
-    return GitRemoteResult(
-        action=request.action, remotes=remotes, fetched=moved if request.action == "fetch" else [], delta=delta
-    )
+    return GitRemoteResult(action=request.action, remotes=remotes)
+
+
+def _complete(context: CallContext, result: GitRemoteResult) -> GitRemoteResult:
+    result = add_delta(context, result)
+    if result.action != "fetch" or result.delta is None:
+        return result
+    moved = [f"{one.ref} {(one.old or 'new')[:10]}..{(one.new or 'gone')[:10]}" for one in result.delta.refs]
+    return result.model_copy(update={"fetched": moved})
 
 
 def _fetch_options(request: GitRemoteRequest) -> tuple[str, ...]:
@@ -177,26 +193,26 @@ def _render(result: GitRemoteResult) -> str:
         more = [f" and {omitted} more"] if omitted else []
         return "\n".join([*result.fetched, *more]) or "Nothing new."
     lines = [f"{one.name} {', '.join(one.urls)}" for one in result.remotes]
-    return "\n".join([*(lines or ["There is no remote."]), *(render_delta(result.delta) if result.delta else [])])
+    return "\n".join([*(lines or ["There is no remote."]), *render_delta(result.delta)])
 
 
 GIT_REMOTE = Operation(
     name=NAME,
     family="git",
-    summary="List, add, remove, rename or re-address remotes; fetch from them.",
+    summary="List, add, remove, rename or change remotes; fetch from them.",
     request_type=GitRemoteRequest,
     result_type=GitRemoteResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
-    when_to_use=("You need to know or change where the repository's copies are.", "You want to fetch."),
+    when_to_use=("You need to see or change the remotes.", "You want to fetch."),
     when_not_to_use=("You want to fetch and merge: git_pull.",),
     examples=(
-        Example("Fetch and forget what is gone", {"action": "fetch", "name": "origin", "prune": True}),
+        Example("Fetch and prune", {"action": "fetch", "name": "origin", "prune": True}),
         Example("Add one", {"action": "add", "name": "fork", "url": "git@example.com:me/project.git"}),
     ),
     is_dry_run=lambda request: request.action == "list",
     snapshots=True,
+    complete=_complete,
     reaches_network=True,
 )

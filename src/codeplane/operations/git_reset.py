@@ -10,17 +10,17 @@ from codeplane.git.commands import Conditions
 from codeplane.git.revisions import resolve
 from codeplane.git.switching import in_the_way, names_off, names_staged_off, reset, reset_paths
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_change import GitDelta, add_delta, render_delta
 from codeplane.operations.git_paths import current_ref, named_paths, parsed_names
 from codeplane.operations.models import PATH_ALIASES, ListOfOne, PathText, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_reset"
 
 
 class GitResetRequest(Request):
-    """Where to, and what goes along."""
+    """The target commit, and what moves with the branch."""
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
         "ref": ("target", "commit", "to"),
@@ -29,10 +29,10 @@ class GitResetRequest(Request):
     }
     ref: str = Field("HEAD", max_length=1000, description="Branch, tag or commit.")
     mode: Literal["soft", "mixed", "hard"] = Field(
-        "mixed", description="soft: only the branch; mixed: also what is staged; hard: also the working files."
+        "mixed", description="soft: only the branch; mixed: also the index; hard: also the working files."
     )
     paths: Annotated[list[PathText], ListOfOne, Field(max_length=1000)] = Field(
-        default_factory=list, description="Only what is staged of these becomes as in `ref`; the branch stays."
+        default_factory=list, description="Reset only these paths in the index; the branch stays."
     )
 
     @model_validator(mode="after")
@@ -49,11 +49,11 @@ class GitResetResult(Result):
     branch: str | None
     head: str | None
     previous_head: str | None
-    delta: GitDelta
+    delta: GitDelta | None = None
 
 
 def _target(workspace: Workspace, request: GitResetRequest) -> str | None:
-    """Return the commit to go to; None where HEAD has none yet and is meant."""
+    """Return the target commit; None if that is HEAD and it has no commit yet."""
     if request.ref in {"HEAD", "@"} and workspace.head().is_unborn:
         if request.mode == "soft":
             raise CodePlaneError("GIT_NO_COMMITS", "HEAD has no commit yet.")
@@ -66,24 +66,40 @@ def _paths(workspace: Workspace, request: GitResetRequest, target: str | None) -
     for path in paths:
         if path == RepoPath.ROOT:
             continue
-        if not names_off(workspace.root, target, (path,)) and path.text not in _known(workspace):
+        if not names_off(workspace.root, target, (path,)) and path.text not in _tracked_names(workspace):
             where = request.ref if target is not None else "the index"
             message = f"Neither the index nor {where} has `{path}`."
             raise CodePlaneError("GIT_PATH_UNKNOWN", message, details={"path": path.text})
     return paths
 
 
-def _known(workspace: Workspace) -> frozenset[str]:
+def _tracked_names(workspace: Workspace) -> frozenset[str]:
     tracked = workspace.tracked()
     return tracked.files | tracked.directories
 
 
-def _effects(workspace: Workspace, request: GitResetRequest) -> Effects:
-    target = _target(workspace, request)
+def _plan(context: CallContext, request: GitResetRequest) -> Plan[GitResetResult]:
+    workspace = context.workspace
+    target, before = _target(workspace, request), workspace.head()
+    conditions = Conditions(is_cancelled=context.is_cancelled)
     if request.paths:
-        staged = names_staged_off(workspace.root, target, _paths(workspace, request, target))
-        return Effects(staged=parsed_names(staged))
-    head = workspace.head().commit
+        paths = _paths(workspace, request, target)
+        effects = Effects(staged=parsed_names(names_staged_off(workspace.root, target, paths)))
+    else:
+        effects = _effects(workspace, request, target, before.commit)
+
+    def work() -> GitResetResult:
+        if request.paths:
+            reset_paths(workspace.root, target, paths, conditions)
+        else:
+            reset(workspace.root, target, request.mode, conditions)
+        after = workspace.head()
+        return GitResetResult(mode=request.mode, branch=after.branch, head=after.commit, previous_head=before.commit)
+
+    return Plan(work, effects)
+
+
+def _effects(workspace: Workspace, request: GitResetRequest, target: str | None, head: str | None) -> Effects:
     writes: tuple[RepoPath, ...] = ()
     if request.mode == "hard":
         names = names_off(workspace.root, target) if target is not None else tuple(workspace.tracked().files)
@@ -92,25 +108,6 @@ def _effects(workspace: Workspace, request: GitResetRequest) -> Effects:
     refs = (current_ref(workspace),) if target != head else ()
     return Effects(
         writes=writes, staged=parsed_names(staged), git_refs=refs, destructive=request.mode == "hard" or target != head
-    )
-
-
-def _handle(context: CallContext, request: GitResetRequest) -> GitResetResult:
-    workspace = context.workspace
-    conditions = Conditions(is_cancelled=context.is_cancelled)
-    before = workspace.head()
-    target = _target(workspace, request)
-    if request.paths:
-        reset_paths(workspace.root, target, _paths(workspace, request, target), conditions)
-    else:
-        reset(workspace.root, target, request.mode, conditions)
-    after = workspace.head()
-    return GitResetResult(
-        mode=request.mode,
-        branch=after.branch,
-        head=after.commit,
-        previous_head=before.commit,
-        delta=git_delta(context),
     )
 
 
@@ -128,20 +125,20 @@ GIT_RESET = Operation(
     request_type=GitResetRequest,
     result_type=GitResetResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
     when_to_use=(
-        "The last commits are to be made anew: soft or mixed.",
-        "Everything is to be as in a commit: hard; undo brings back what was there.",
+        "You want to redo the last commits: soft or mixed.",
+        "You want everything as in a commit: hard; undo restores what it replaced.",
     ),
     when_not_to_use=(
-        "One file is to be as it was: use git_checkout with paths.",
-        "A published commit is to be taken back: use git_merge with action revert.",
+        "You want to restore one file: use git_checkout with paths.",
+        "The commit is published: use git_merge with action revert.",
     ),
     examples=(
-        Example("Take back the last commit, keep its changes staged", {"ref": "HEAD~1", "mode": "soft"}),
-        Example("As the remote has it", {"ref": "origin/main", "mode": "hard"}),
+        Example("Undo the last commit, keep its changes staged", {"ref": "HEAD~1", "mode": "soft"}),
+        Example("Match the remote", {"ref": "origin/main", "mode": "hard"}),
     ),
     snapshots=True,
+    complete=add_delta,
 )

@@ -1,4 +1,4 @@
-"""`git_stage`: put changes into the index, take them out again, or throw changes of working files away."""
+"""`git_stage`: stage, unstage or discard changes."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -11,21 +11,20 @@ from codeplane.git.commands import Conditions
 from codeplane.git.conflicts import marked_blocks, marker_sizes, unmerged_paths, working_bytes
 from codeplane.git.programs import CHECKOUT_HOOKS
 from codeplane.git.staging import (
-    check_known,
+    Differences,
     differences,
     discard,
     ignored_files,
     stage,
-    staged_paths,
     unstage,
     without_tracked,
 )
 from codeplane.git.status import read_status
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
-from codeplane.operations.git_paths import check_may_write, named_paths, parsed_names, with_near_names
+from codeplane.operations.git_change import GitDelta, add_delta, render_delta
+from codeplane.operations.git_paths import check_may_write, known_paths, parsed_names
 from codeplane.operations.models import PATH_ALIASES, ListOfOne, PathText, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_stage"
@@ -34,7 +33,7 @@ _SHOWN = 20
 
 
 class GitStageRequest(Request):
-    """Which paths, and what to do with them."""
+    """The paths and the action."""
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
         "paths": ("path", "files", *PATH_ALIASES),
@@ -46,10 +45,10 @@ class GitStageRequest(Request):
         default_factory=list, description="Files or directories; deleted ones too."
     )
     action: Literal["stage", "unstage", "discard"] = Field(
-        "stage", description="discard brings working files back to what is staged or committed."
+        "stage", description="discard restores working files to the index or the last commit."
     )
     all: bool = Field(False, description="Everything instead of paths.")
-    include_untracked: bool = Field(False, description="discard: delete untracked files among the paths, too.")
+    include_untracked: bool = Field(False, description="discard: also delete untracked files in the paths.")
     allow_ignored: bool = Field(False, description="stage: also files that git ignores.")
 
     @model_validator(mode="after")
@@ -64,7 +63,7 @@ class GitStageRequest(Request):
 
 
 class StagedFile(Result):
-    """A file whose staged content is another than that of HEAD."""
+    """A file whose staged content differs from HEAD."""
 
     path: str
     status: str
@@ -80,37 +79,41 @@ class GitStageResult(Result):
     not_staged_count: int = Field(description="Tracked files with changes that are not staged.")
     untracked_count: int = Field(description="Untracked files and directories.")
     conflicts: list[str] = Field(default_factory=list, description="Paths that are still in conflict.")
-    delta: GitDelta
+    delta: GitDelta | None = None
 
 
-def _paths(workspace: Workspace, request: GitStageRequest) -> tuple[RepoPath, ...]:
-    """Return the paths of a request, checked as far as its action needs it; none for everything."""
-    paths = named_paths(request.paths)
-    try:
-        check_known(workspace.root, paths)
-    except CodePlaneError as error:
-        raise with_near_names(workspace, error) from error
+def _plan(context: CallContext, request: GitStageRequest) -> Plan[GitStageResult]:
+    workspace = context.workspace
+    paths = known_paths(workspace, request.paths)
+    found = differences(workspace.root, paths)
+    _check_paths(workspace, request, paths, found)
+    return Plan(lambda: _work(context, request, paths), _effects(workspace, request, paths, found))
+
+
+def _check_paths(
+    workspace: Workspace, request: GitStageRequest, paths: tuple[RepoPath, ...], found: Differences
+) -> None:
+    """Refuse paths on which the action has no effect."""
     if request.action == "unstage":
-        known = {*staged_paths(workspace.root, paths)}
+        known = {*found.staged}
         unknown = [path for path in without_tracked(workspace.root, paths) if not _holds(path, known)]
         if unknown:
             raise CodePlaneError("GIT_PATH_UNKNOWN", f"Nothing of `{unknown[0]}` is staged: git does not track it.")
     if request.action == "discard" and not request.include_untracked:
         unknown = list(without_tracked(workspace.root, paths))
         if unknown:
-            message = f"Git does not track `{unknown[0]}`, so that there is nothing to go back to."
+            message = f"Git does not track `{unknown[0]}`, so there is no version to restore."
             hint = "Send `include_untracked: true` to delete untracked files."
             raise CodePlaneError("GIT_PATH_UNKNOWN", message, hint=hint, details={"path": unknown[0].text})
-    return paths
 
 
 def _holds(path: RepoPath, names: set[str]) -> bool:
     return any(name == path.text or name.startswith(f"{path.text}/") for name in names)
 
 
-def _effects(workspace: Workspace, request: GitStageRequest) -> Effects:
-    paths = _paths(workspace, request)
-    found = differences(workspace.root, paths)
+def _effects(
+    workspace: Workspace, request: GitStageRequest, paths: tuple[RepoPath, ...], found: Differences
+) -> Effects:
     if request.action == "unstage":
         return Effects(staged=parsed_names(found.staged))
     if request.action == "stage":
@@ -122,10 +125,9 @@ def _effects(workspace: Workspace, request: GitStageRequest) -> Effects:
     return Effects(writes=writes, deletes=deletes, destructive=True)
 
 
-def _handle(context: CallContext, request: GitStageRequest) -> GitStageResult:
+def _work(context: CallContext, request: GitStageRequest, paths: tuple[RepoPath, ...]) -> GitStageResult:
     workspace = context.workspace
     root = workspace.root
-    paths = _paths(workspace, request)
     conditions = Conditions(is_cancelled=context.is_cancelled)
     if request.action == "stage":
         context.warnings.extend(_left_marks(workspace, paths))
@@ -149,12 +151,11 @@ def _handle(context: CallContext, request: GitStageRequest) -> GitStageResult:
         not_staged_count=len(status.modified),
         untracked_count=len(status.untracked),
         conflicts=[printable_name(one.path) for one in status.conflicts],
-        delta=git_delta(context),
     )
 
 
 def _left_marks(workspace: Workspace, paths: tuple[RepoPath, ...]) -> list[str]:
-    """Return warnings about files in conflict that are staged with their marks still in them."""
+    """Return warnings about conflicted files that are staged with their markers."""
     meant = [
         one.path
         for one in unmerged_paths(workspace.root)
@@ -167,7 +168,7 @@ def _left_marks(workspace: Workspace, paths: tuple[RepoPath, ...]) -> list[str]:
         blocks = marked_blocks(working_bytes(workspace.root, name) or b"", size)
         if blocks:
             lines = ", ".join(f"{block.start_line}-{block.end_line}" for block in blocks[:5])
-            found.append(f"{printable_name(name)} was staged with conflict marks at lines {lines}")
+            found.append(f"{printable_name(name)} was staged with conflict markers at lines {lines}")
     return found
 
 
@@ -187,7 +188,7 @@ def _render(result: GitStageResult) -> str:
     ]
     if rest:
         lines.append(" also: " + ", ".join(rest))
-    # What was staged stands above; the delta adds only what happened to working files.
+    # The staged files are listed above; the delta adds only changes of working files.
     if result.action == "discard":
         lines.extend(render_delta(result.delta))
     return "\n".join(lines)
@@ -196,24 +197,24 @@ def _render(result: GitStageResult) -> str:
 GIT_STAGE = Operation(
     name=NAME,
     family="git",
-    summary="Stage, unstage or discard changes of files.",
+    summary="Stage, unstage or discard file changes.",
     request_type=GitStageRequest,
     result_type=GitStageResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
     when_to_use=(
-        "You want to choose what the next git_commit takes.",
-        "A file in conflict is resolved: staging it says so.",
-        "Changes of working files are to be thrown away: action discard; undo brings them back.",
+        "You want to choose what the next git_commit includes.",
+        "You resolved a conflict: staging marks it resolved.",
+        "You want to discard working-file changes: action discard; undo restores them.",
     ),
     when_not_to_use=("You want to commit the paths at once: use git_stage_and_commit.",),
     examples=(
         Example("Stage two files", {"paths": ["src/app.py", "docs/guide.md"]}),
         Example("Stage everything, deletions too", {"all": True}),
-        Example("Throw away the changes of a file", {"paths": ["src/app.py"], "action": "discard"}),
+        Example("Discard the changes of a file", {"paths": ["src/app.py"], "action": "discard"}),
     ),
     snapshots=True,
+    complete=add_delta,
     git_hooks=CHECKOUT_HOOKS,
 )

@@ -1,4 +1,4 @@
-"""`git_stage_and_commit`: stage paths and commit in one step that happens as a whole or not at all."""
+"""`git_stage_and_commit`: stage paths and commit, atomically."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -10,13 +10,13 @@ from codeplane.core.printable import printable_name
 from codeplane.git.commands import Conditions
 from codeplane.git.committing import Author, CommitId, WantedCommit, commit
 from codeplane.git.programs import COMMIT_HOOKS
-from codeplane.git.staging import check_known, differences, stage, staged_paths, unstaged_paths
+from codeplane.git.staging import differences, stage, unstaged_paths
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_change import GitDelta, add_delta, branch_in, render_delta
 from codeplane.operations.git_commit import MAX_MESSAGE, MESSAGE_ALIASES, CommitAuthor, author_parts, check_message
-from codeplane.operations.git_paths import current_ref, named_paths, parsed_names, with_near_names
+from codeplane.operations.git_paths import current_ref, known_paths, parsed_names
 from codeplane.operations.models import PATH_ALIASES, RARELY, ListOfOne, PathText, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_stage_and_commit"
@@ -65,36 +65,31 @@ class GitStageAndCommitResult(Result):
     short_oid: str
     amended: bool = False
     also_committed: list[str] = Field(
-        default_factory=list, description="Paths that were staged before this call and went in, too."
+        default_factory=list, description="Paths that were already staged and are included."
     )
     also_committed_omitted: int = 0
     hook_changed: list[str] = Field(
         default_factory=list, description="Files that a hook rewrote; its version is what was committed."
     )
-    delta: GitDelta
+    delta: GitDelta | None = None
 
 
-def _paths(workspace: Workspace, request: GitStageAndCommitRequest) -> tuple[RepoPath, ...]:
-    paths = named_paths(request.paths)
-    try:
-        check_known(workspace.root, paths)
-    except CodePlaneError as error:
-        raise with_near_names(workspace, error) from error
-    return paths
-
-
-def _effects(workspace: Workspace, request: GitStageAndCommitRequest) -> Effects:
-    names = differences(workspace.root, _paths(workspace, request)).all_paths
-    writes = parsed_names((*names, *staged_paths(workspace.root)))
-    return Effects(writes=writes, staged=writes, git_refs=(current_ref(workspace),), destructive=request.amend)
-
-
-def _handle(context: CallContext, request: GitStageAndCommitRequest) -> GitStageAndCommitResult:
+def _plan(context: CallContext, request: GitStageAndCommitRequest) -> Plan[GitStageAndCommitResult]:
     workspace = context.workspace
-    paths = _paths(workspace, request)
+    paths = known_paths(workspace, request.paths)
+    found = differences(workspace.root)
+    asked = found.under(paths).all_paths
+    others = [name for name in found.staged if name not in set(asked)]
+    writes = parsed_names((*asked, *others))
+    effects = Effects(writes=writes, staged=writes, git_refs=(current_ref(workspace),), destructive=request.amend)
+    return Plan(lambda: _work(context, request, paths, [printable_name(name) for name in others]), effects)
+
+
+def _work(
+    context: CallContext, request: GitStageAndCommitRequest, paths: tuple[RepoPath, ...], others: list[str]
+) -> GitStageAndCommitResult:
+    workspace = context.workspace
     conditions = Conditions(is_cancelled=context.is_cancelled)
-    asked = set(differences(workspace.root, paths).all_paths)
-    others = [printable_name(name) for name in staged_paths(workspace.root) if name not in asked]
     stage(workspace.root, paths, conditions)
     author = CommitAuthor.model_validate(author_parts(request.author)) if request.author is not None else None
     wanted = WantedCommit(
@@ -111,37 +106,36 @@ def _handle(context: CallContext, request: GitStageAndCommitRequest) -> GitStage
         also_committed=others[:_MAX_NAMED],
         also_committed_omitted=max(0, len(others) - _MAX_NAMED),
         hook_changed=hook_changed,
-        delta=git_delta(context),
     )
 
 
 def _commit(
     workspace: Workspace, paths: tuple[RepoPath, ...], wanted: WantedCommit, conditions: Conditions
 ) -> tuple[CommitId, list[str]]:
-    """Commit; when a hook refuses because it mended the files, stage what it made of them and try once more.
+    """Commit; if a hook fails because it fixed the files, stage its version and try once more.
 
-    Without that its corrections would be taken back with the refused call, and the next call would meet the same hook.
+    Otherwise its fixes would be rolled back with the failed call, and the next call would fail in the same way.
     """
     try:
-        return commit(workspace.root, wanted, conditions), []
+        return commit(workspace.repository, wanted, conditions), []
     except CodePlaneError as error:
         if error.code == "GIT_NOTHING_TO_COMMIT":
-            message = "Nothing differs from HEAD under these paths."
-            raise CodePlaneError(error.code, message, hint="git_status says what has changed.") from error
+            message = "Nothing under these paths differs from HEAD."
+            raise CodePlaneError(error.code, message, hint="git_status shows what has changed.") from error
         mended = unstaged_paths(workspace.root, paths) if error.code == "GIT_HOOK_FAILED" else ()
         if not mended:
             raise
     stage(workspace.root, paths, conditions)
-    return commit(workspace.root, wanted, conditions), [printable_name(name) for name in mended]
+    return commit(workspace.repository, wanted, conditions), [printable_name(name) for name in mended]
 
 
 def _render(result: GitStageAndCommitResult) -> str:
-    branch = result.delta.repository.branch or "detached HEAD"
+    branch = branch_in(result.delta)
     lines = [f"{'amended as' if result.amended else 'committed'} {result.short_oid} on {branch}"]
     if result.also_committed:
         rest = len(result.also_committed) + result.also_committed_omitted - _SHOWN
         more = f" and {rest} more" if rest > 0 else ""
-        lines.append(f" was staged before and went in: {', '.join(result.also_committed[:_SHOWN])}{more}")
+        lines.append(f" was already staged and is included: {', '.join(result.also_committed[:_SHOWN])}{more}")
     if result.hook_changed:
         lines.append(f" a hook rewrote: {', '.join(result.hook_changed[:_SHOWN])}")
     return "\n".join([*lines, *render_delta(result.delta)])
@@ -154,16 +148,16 @@ GIT_STAGE_AND_COMMIT = Operation(
     request_type=GitStageAndCommitRequest,
     result_type=GitStageAndCommitResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
-    when_to_use=("Your changes are complete and are to become a commit.",),
-    when_not_to_use=("Only what is staged already is meant: use git_commit.",),
+    when_to_use=("Your changes are complete and you want to commit them.",),
+    when_not_to_use=("You want to commit only what is already staged: use git_commit.",),
     examples=(
         Example("Two files", {"paths": ["src/app.py", "tests/test_app.py"], "message": "Parse empty input"}),
         Example("Everything", {"paths": ["."], "message": "Rename the reader"}),
     ),
     profiles=frozenset({"classic", "core"}),
     snapshots=True,
+    complete=add_delta,
     git_hooks=COMMIT_HOOKS,
 )

@@ -1,4 +1,4 @@
-"""`git_stash`: put changes aside, bring them back, list them, throw them away."""
+"""`git_stash`: stash changes, restore, list and drop them."""
 
 import re
 from pathlib import Path
@@ -7,9 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
 from codeplane.core.printable import counted, printable_name
 from codeplane.git.commands import Conditions
-from codeplane.git.staging import check_known, differences
+from codeplane.git.staging import differences
 from codeplane.git.stashes import (
     Stash,
     StashedFile,
@@ -24,8 +25,7 @@ from codeplane.git.stashes import (
 )
 from codeplane.git.switching import names_between
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.cursors import make_cursor, read_cursor
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_change import GitDelta, add_delta, render_delta
 from codeplane.operations.git_conflicts import (
     ConflictedFile,
     conflicted_files,
@@ -33,10 +33,9 @@ from codeplane.operations.git_conflicts import (
     next_calls,
     render_conflicts,
 )
-from codeplane.operations.git_paths import check_may_write, named_paths, parsed_names
+from codeplane.operations.git_paths import check_may_write, known_paths, parsed_names
 from codeplane.operations.models import PATH_ALIASES, ListOfOne, Pagination, PathText, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
-from codeplane.workspace.workspace import Workspace
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 
 NAME = "git_stash"
 Action = Literal["push", "pop", "apply", "list", "show", "drop", "clear"]
@@ -68,10 +67,10 @@ class GitStashRequest(Request):
     paths: Annotated[list[PathText], ListOfOne, Field(max_length=1000)] = Field(
         default_factory=list, description="push: only these."
     )
-    include_untracked: bool = Field(False, description="push: untracked files, too.")
-    keep_index: bool = Field(False, description="push: leave what is staged where it is.")
-    staged: bool = Field(False, description="push: only what is staged.")
-    with_index: bool = Field(False, description="pop, apply: stage again what was staged.")
+    include_untracked: bool = Field(False, description="push: also untracked files.")
+    keep_index: bool = Field(False, description="push: keep staged changes in place.")
+    staged: bool = Field(False, description="push: only staged changes.")
+    with_index: bool = Field(False, description="pop, apply: restore the staged state too.")
     limit: int = Field(20, ge=1, le=100)
     cursor: str | None = None
 
@@ -80,7 +79,7 @@ class GitStashRequest(Request):
         if self.action != "push" and (self.message is not None or self.paths):
             raise ValueError("`message` and `paths` are for push")
         if self.message is not None and "\0" in self.message:
-            raise ValueError("the message holds a NUL")
+            raise ValueError("the message contains a NUL")
         if self.staged and (self.include_untracked or self.keep_index):
             raise ValueError("`staged` goes with neither `include_untracked` nor `keep_index`")
         return self
@@ -107,7 +106,7 @@ class StashedFileInfo(Result):
 
 
 class GitStashResult(Result):
-    """What there is, or what came of it."""
+    """The stashes, or the outcome."""
 
     action: Action
     success: bool = True
@@ -122,59 +121,58 @@ class GitStashResult(Result):
     delta: GitDelta | None = None
 
 
-def _effects(workspace: Workspace, request: GitStashRequest) -> Effects:
-    root, action = workspace.root, request.action
-    if action == "list":
-        return Effects()
-    if action == "push":
-        paths = named_paths(request.paths)
-        check_known(root, paths)
-        found = differences(root, paths)
-        names = [*found.staged, *found.unstaged, *(found.untracked if request.include_untracked else ())]
-        writes = parsed_names(names)
-        check_may_write(workspace, writes)
-        return Effects(writes=writes, git_refs=("refs/stash",), destructive=True)
-    if action == "clear":
-        return Effects(git_refs=("refs/stash",), destructive=True)
+def _plan(context: CallContext, request: GitStashRequest) -> Plan[GitStashResult]:
+    root = context.workspace.root
+    if request.action == "list":
+        return Plan(lambda: _listed(context, request))
+    if request.action == "push":
+        return _plan_push(context, request)
+    if request.action == "clear":
+        return Plan(lambda: _cleared(context, request), Effects(git_refs=("refs/stash",), destructive=True))
     stash = find_stash(root, request.index)
-    if action == "show":
-        return Effects()
-    writes = parsed_names(_written(root, stash, with_index=request.with_index)) if action != "drop" else ()
+    if request.action == "show":
+        return Plan(lambda: _show_result(stash, files_of(root, stash)))
+    writes: tuple[RepoPath, ...] = ()
+    if request.action != "drop":
+        writes = parsed_names(_written(root, stash, with_index=request.with_index))
+        check_may_write(context.workspace, writes)
+    effects = Effects(writes=writes, git_refs=("refs/stash",), destructive=request.action != "apply")
+    return Plan(lambda: _used(context, request, stash), effects)
+
+
+def _plan_push(context: CallContext, request: GitStashRequest) -> Plan[GitStashResult]:
+    workspace = context.workspace
+    paths = known_paths(workspace, request.paths)
+    found = differences(workspace.root, paths)
+    names = [*found.staged, *found.unstaged, *(found.untracked if request.include_untracked else ())]
+    writes = parsed_names(names)
     check_may_write(workspace, writes)
-    return Effects(writes=writes, git_refs=("refs/stash",), destructive=action != "apply")
+    wanted = WantedStash(request.message, paths, request.include_untracked, request.keep_index, request.staged)
+
+    def work() -> GitStashResult:
+        if not push_stash(workspace.root, wanted, Conditions(is_cancelled=context.is_cancelled)):
+            message = "Nothing to stash."
+            hint = "Set `include_untracked` to stash untracked files too."
+            raise CodePlaneError("GIT_NOTHING_TO_COMMIT", message, hint=hint)
+        return _done(context, request)
+
+    return Plan(work, Effects(writes=writes, git_refs=("refs/stash",), destructive=True))
 
 
 def _written(root: Path, stash: Stash, *, with_index: bool) -> list[str]:
-    """Return the files that bringing a stash back writes; what was staged may differ from what was in the files."""
+    """Return the files that applying a stash writes; staged content may differ from the files."""
     staged = names_between(root, f"{stash.oid}^1", f"{stash.oid}^2") if with_index else ()
     return [*(one.path for one in files_of(root, stash)), *staged]
 
 
-def _handle(context: CallContext, request: GitStashRequest) -> GitStashResult:
-    workspace = context.workspace
-    root = workspace.root
-    conditions = Conditions(is_cancelled=context.is_cancelled)
-    if request.action == "list":
-        return _listed(workspace, request)
-    if request.action == "show":
-        return _shown(find_stash(root, request.index), files_of(root, find_stash(root, request.index)))
-    if request.action == "push":
-        wanted = WantedStash(
-            request.message,
-            named_paths(request.paths),
-            request.include_untracked,
-            request.keep_index,
-            request.staged,
-        )
-        if not push_stash(root, wanted, conditions):
-            message = "There is nothing to put aside."
-            hint = "Untracked files are left alone unless `include_untracked` is set."
-            raise CodePlaneError("GIT_NOTHING_TO_COMMIT", message, hint=hint)
-        return _done(context, request)
-    if request.action == "clear":
-        clear_stashes(root, conditions)
-        return _done(context, request)
-    stash = find_stash(root, request.index)
+def _cleared(context: CallContext, request: GitStashRequest) -> GitStashResult:
+    clear_stashes(context.workspace.root, Conditions(is_cancelled=context.is_cancelled))
+    return _done(context, request)
+
+
+def _used(context: CallContext, request: GitStashRequest, stash: Stash) -> GitStashResult:
+    """Drop, pop or apply a stash."""
+    root, conditions = context.workspace.root, Conditions(is_cancelled=context.is_cancelled)
     if request.action == "drop":
         drop_stash(root, stash, conditions)
         return _done(context, request)
@@ -197,21 +195,21 @@ def _done(context: CallContext, request: GitStashRequest, *, is_done: bool = Tru
         conflicts=conflicts,
         conflicts_omitted=conflicts_omitted(workspace, conflicts),
         next=following,
-        delta=git_delta(context),
     )
 
 
-def _listed(workspace: Workspace, request: GitStashRequest) -> GitStashResult:
+def _listed(context: CallContext, request: GitStashRequest) -> GitStashResult:
+    workspace = context.workspace
     stashes = list_stashes(workspace.root)
     first = 0
-    if request.cursor is not None:
-        last = read_cursor(workspace, NAME, request.cursor).get("oid")
+    if context.position is not None:
+        last = context.position.oid("oid")
         first = next((number + 1 for number, one in enumerate(stashes) if one.oid == last), -1)
         if first < 0:
-            raise CodePlaneError("CURSOR_EXPIRED", "The stash at which the last page ended is gone.")
+            raise CodePlaneError("CURSOR_EXPIRED", "The stash at the end of the last page is gone.")
     shown = stashes[first : first + request.limit]
     has_more = first + len(shown) < len(stashes)
-    cursor = make_cursor(workspace, NAME, {"oid": shown[-1].oid}) if has_more else None
+    cursor = context.next_page({"oid": shown[-1].oid}) if has_more else None
     return GitStashResult(
         action="list",
         stashes=[_info(one) for one in shown],
@@ -220,7 +218,7 @@ def _listed(workspace: Workspace, request: GitStashRequest) -> GitStashResult:
     )
 
 
-def _shown(stash: Stash, files: list[StashedFile]) -> GitStashResult:
+def _show_result(stash: Stash, files: list[StashedFile]) -> GitStashResult:
     return GitStashResult(
         action="show",
         stashes=[_info(stash)],
@@ -262,9 +260,7 @@ def _render(result: GitStashResult) -> str:
         lines.append(f"{len(result.stashes)} of {result.total}; cursor={result.pagination.next_cursor}")
     if result.delta is None:
         return "\n".join(lines) or "There is no stash."
-    head = {"push": "put aside", "pop": "brought back", "apply": "brought back, and kept"}.get(
-        result.action, "thrown away"
-    )
+    head = {"push": "stashed", "pop": "popped", "apply": "applied and kept"}.get(result.action, "dropped")
     if not result.success:
         head = f"{counted(len(result.conflicts), 'file')} in conflict"
     report = [*render_conflicts(result.conflicts, result.conflicts_omitted), *(f" next: {one}" for one in result.next)]
@@ -275,19 +271,19 @@ def _render(result: GitStashResult) -> str:
 GIT_STASH = Operation(
     name=NAME,
     family="git",
-    summary="Put changes aside and bring them back; list, show or drop stashes.",
+    summary="Stash changes and restore them; list, show or drop stashes.",
     request_type=GitStashRequest,
     result_type=GitStashResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
     when_to_use=("Changes are in the way of a checkout, pull or rebase.",),
-    when_not_to_use=("You want to be able to go back: every change can be undone anyway.",),
+    when_not_to_use=("You only want a backup: every change can be undone anyway.",),
     examples=(
-        Example("Put everything aside", {"action": "push", "message": "half done", "include_untracked": True}),
-        Example("Bring the newest back", {"action": "pop"}),
+        Example("Stash everything", {"action": "push", "message": "half done", "include_untracked": True}),
+        Example("Pop the newest", {"action": "pop"}),
     ),
     is_dry_run=lambda request: request.action in _READING,
     snapshots=True,
+    complete=add_delta,
 )

@@ -1,10 +1,9 @@
-"""`git_status`: branch, what is staged, changed, untracked or in conflict, and what waits to be finished.
+"""`git_status`: branch, what is staged, changed, untracked or in conflict, and any operation in progress.
 
-Long lists come in pages, conflicts first; the counts are always those of the whole.
+Long lists come in pages, conflicts first; the counts always cover everything.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
@@ -15,25 +14,24 @@ from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.git.status import ChangedPath, Conflict, Status, SubmoduleState, read_status
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.history_access import path_unknown
 from codeplane.operations.models import PATH_ALIASES, ListOfOne, Pagination, PathText, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_status"
-# A page is about so long unless its number of entries is given; each costs its line and the words around it.
+# The default length of a page in bytes; an entry costs its line and the words around it.
 _ROOM: Final = 7_500
 _ENTRY_COST: Final = 30
-_STAGED_FIRST: Final = "Resolve what is in conflict and git_stage it, then "
+_STAGED_FIRST: Final = "Resolve the conflicts and git_stage them, then "
 _NEXT: Final = {
-    "merge": _STAGED_FIRST + "git_merge action=continue; action=abort goes back to where it began.",
+    "merge": _STAGED_FIRST + "git_merge action=continue; action=abort restores the state before it.",
     "revert": _STAGED_FIRST + "git_merge action=continue; action=skip or abort also work.",
     "cherrypick": _STAGED_FIRST + "git_merge action=continue; action=skip or abort also work.",
     "rebase": _STAGED_FIRST + "git_rebase action=continue; action=skip or abort also work.",
-    "bisect": "A person goes on with `git bisect good`, `bad` or `reset`.",
+    "bisect": "A person must run `git bisect good`, `bad` or `reset`.",
 }
-_NEXT_MAIL: Final = "A person goes on with `git am --continue` or `--abort`: mail is being applied."
+_NEXT_MAIL: Final = "Mail is being applied. A person must run `git am --continue` or `--abort`."
 _LETTERS: Final = {
     "modified": "M",
     "added": "A",
@@ -78,7 +76,7 @@ class StagedFile(Result):
 class ModifiedFile(StagedFile):
     """A change in the working tree that is not staged."""
 
-    intent_to_add: bool | None = Field(None, description="Announced with `git add -N`; nothing of it is staged.")
+    intent_to_add: bool | None = Field(None, description="Added with `git add -N`; no content is staged.")
 
 
 class ConflictFile(Result):
@@ -112,17 +110,8 @@ class GitStatusResult(Result):
     stash_count: int
     state: Literal["none", "merge", "revert", "cherrypick", "rebase", "bisect"]
     rebasing_branch: str | None = None
-    next_step: str | None = Field(None, description="What continues or aborts the state.")
+    next_step: str | None = Field(None, description="How to continue or abort.")
     pagination: Pagination
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What a page answers: which part of the tree, where the page begins, and of which lists."""
-
-    paths: tuple[RepoPath, ...]
-    first: int = 0
-    digest: str | None = None
 
 
 def _effects(_workspace: Workspace, request: GitStatusRequest) -> Effects:
@@ -130,19 +119,17 @@ def _effects(_workspace: Workspace, request: GitStatusRequest) -> Effects:
 
 
 def _handle(context: CallContext, request: GitStatusRequest) -> GitStatusResult:
-    if request.cursor is None:
-        question = _Question(tuple(RepoPath.parse(path) for path in request.paths))
-    else:
-        question = _continued(context, request.cursor)
-    status = read_status(context.workspace.repository, question.paths)
-    if question.paths and status.is_clean:
-        check_known(context.workspace, question.paths)
+    paths, position = tuple(RepoPath.parse(path) for path in request.paths), context.position
+    status = read_status(context.workspace.repository, paths)
+    if paths and status.is_clean:
+        check_known(context.workspace, paths)
     entries = _entries(status)
-    if question.digest is not None and _digest(entries) != question.digest:
+    if position is not None and _digest(entries) != position.text("digest"):
         raise CodePlaneError("CURSOR_EXPIRED", "The lists have changed since the first page.")
-    page = _page(entries[question.first :], request.limit)
-    end = question.first + len(page)
-    cursor = _cursor(context, question, entries, end) if end < len(entries) else None
+    first = position.number("first") if position is not None else 0
+    page = _page(entries[first:], request.limit)
+    end = first + len(page)
+    cursor = context.next_page({"first": end, "digest": _digest(entries)}) if end < len(entries) else None
     return _result(status, page, Pagination(next_cursor=cursor, total_estimate=len(entries)))
 
 
@@ -175,7 +162,7 @@ def _entries(status: Status) -> list[tuple[str, _Item]]:
 
 
 def _page(entries: Sequence[tuple[str, _Item]], limit: int | None) -> list[tuple[str, Any]]:
-    """Return the first entries as answers: so many, or as many as fit; always one."""
+    """Return the first entries as answers, up to a limit or as many as fit; always one."""
     if limit is not None:
         return [(name, _listed(name, item)) for name, item in entries[:limit]]
     page: list[tuple[str, Any]] = []
@@ -227,22 +214,6 @@ def _result(status: Status, page: list[tuple[str, Any]], pagination: Pagination)
 
 def _digest(entries: list[tuple[str, _Item]]) -> str:
     return sha256_text(repr(entries))[:16]
-
-
-def _cursor(context: CallContext, question: _Question, entries: list[tuple[str, _Item]], end: int) -> str:
-    digest = question.digest or _digest(entries)
-    return make_cursor(
-        context.workspace, NAME, {"paths": [path.text for path in question.paths], "first": end, "digest": digest}
-    )
-
-
-def _continued(context: CallContext, cursor: str) -> _Question:
-    state = read_cursor(context.workspace, NAME, cursor)
-    try:
-        paths = tuple(RepoPath.parse(path) for path in state["paths"])
-        return _Question(paths, max(0, int(state["first"])), str(state["digest"]))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CodePlaneError("CURSOR_INVALID") from error
 
 
 def _changed(item: ChangedPath) -> dict[str, object]:
@@ -319,8 +290,7 @@ GIT_STATUS = Operation(
     request_type=GitStatusRequest,
     result_type=GitStatusResult,
     effect=EffectClass.READ,
-    effects=_effects,
-    handler=_handle,
+    plan=planned(_handle, _effects),
     render=_render,
     when_to_use=("You want to know what is changed before a commit, merge or checkout.",),
     when_not_to_use=("You want to see the changed lines: use git_diff.",),

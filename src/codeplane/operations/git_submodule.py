@@ -1,5 +1,6 @@
-"""`git_submodule`: list, initialise, update, add and remove repositories inside of the repository."""
+"""`git_submodule`: list, initialise, update, add and remove nested repositories."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -22,11 +23,11 @@ from codeplane.git.submodules import (
     run_submodule,
 )
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_change import GitDelta, add_delta, render_delta
 from codeplane.operations.git_paths import check_may_write, named_paths, parsed_names
 from codeplane.operations.git_remote import MAX_SECONDS, NETWORK_SECONDS
 from codeplane.operations.models import PATH_ALIASES, ListOfOne, PathText, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_submodule"
@@ -46,15 +47,15 @@ class GitSubmoduleRequest(Request):
     }
     action: Action = "list"
     paths: Annotated[list[PathText], ListOfOne, Field(max_length=200)] = Field(
-        default_factory=list, description="All if left out; add: where it goes."
+        default_factory=list, description="Default all; add: where to put it."
     )
     url: str | None = Field(None, max_length=4_000, description="add: the address of the repository.")
-    name: str | None = Field(None, max_length=300, description="add: its name, when it is not its path.")
+    name: str | None = Field(None, max_length=300, description="add: its name; default its path.")
     branch: str | None = Field(None, description="add: the branch to follow.")
     recursive: bool = Field(False, description="Also submodules of submodules.")
-    init: bool = Field(True, description="update: initialise those that are not.")
+    init: bool = Field(True, description="update: initialise missing ones.")
     remote: bool = Field(False, description="update: to the newest commit of the branch instead of the recorded one.")
-    force: bool = Field(False, description="Throw away changes inside; a copy is kept as a commit.")
+    force: bool = Field(False, description="Discard changes inside; a copy is kept as a commit.")
     timeout_seconds: int = Field(NETWORK_SECONDS, ge=1, le=MAX_SECONDS)
 
     @model_validator(mode="after")
@@ -73,8 +74,8 @@ class SubmoduleInfo(Result):
     name: str | None = None
     url: str | None = None
     branch: str | None = None
-    recorded: str | None = Field(None, description="The commit that this repository wants.")
-    checked_out: str | None = Field(None, description="The commit that is there.")
+    recorded: str | None = Field(None, description="The recorded commit.")
+    checked_out: str | None = Field(None, description="The checked-out commit.")
     state: Literal["uninitialized", "clean", "moved", "dirty", "conflict", "broken"]
 
 
@@ -83,25 +84,31 @@ class GitSubmoduleResult(Result):
 
     action: Action
     submodules: list[SubmoduleInfo]
-    kept: list[str] = Field(default_factory=list, description="Commits inside that have what was thrown away.")
+    kept: list[str] = Field(default_factory=list, description="Commits inside it that keep the discarded changes.")
     delta: GitDelta | None = None
 
 
-def _effects(workspace: Workspace, request: GitSubmoduleRequest) -> Effects:
-    root = workspace.root
+def _plan(context: CallContext, request: GitSubmoduleRequest) -> Plan[GitSubmoduleResult]:
+    workspace = context.workspace
     paths = named_paths(request.paths)
     if request.action == "add":
-        return _add_effects(workspace, request, paths[0])
-    found = find_submodules(root, tuple(path.text for path in paths))
+        return Plan(lambda: _added(context, request, paths[0]), _add_effects(workspace, request, paths[0]))
+    names = tuple(path.text for path in paths)
+    found = find_submodules(workspace.root, names)
     if request.action in _READING:
-        return Effects()
+        return Plan(lambda: GitSubmoduleResult(action=request.action, submodules=[_info(one) for one in found]))
+    return Plan(lambda: _changed(context, request, names, found), _effects(workspace, request, found))
+
+
+def _effects(workspace: Workspace, request: GitSubmoduleRequest, found: Sequence[Submodule]) -> Effects:
+    root = workspace.root
     places = tuple(dict.fromkeys(place_of(root, resolved_address(root, one.url)) for one in found if one.url))
     if request.action in {"init", "sync"}:
-        # Both let git reach what `.gitmodules` names.
+        # Both let git contact the addresses in `.gitmodules`.
         return Effects(network=places)
     dirty = [one.path for one in found if one.state == "dirty"]
     if request.action in {"deinit", "remove"} and dirty and not request.force:
-        message = f"{dirty[0]} has changes that are not committed."
+        message = f"{dirty[0]} has uncommitted changes."
         raise CodePlaneError("GIT_WOULD_OVERWRITE", message, hint="Commit them there, or use `force`: a copy is kept.")
     inner = parsed_names(one.path for one in found)
     is_destructive = request.action in {"deinit", "remove"} or request.force
@@ -128,20 +135,20 @@ def _add_effects(workspace: Workspace, request: GitSubmoduleRequest, path: RepoP
     )
 
 
-def _handle(context: CallContext, request: GitSubmoduleRequest) -> GitSubmoduleResult:
-    workspace = context.workspace
-    root = workspace.root
-    names = tuple(path.text for path in named_paths(request.paths))
-    if request.action in _READING:
-        found = find_submodules(root, names)
-        return GitSubmoduleResult(action=request.action, submodules=[_info(one) for one in found])
-    conditions = Conditions(is_cancelled=context.is_cancelled, timeout_seconds=request.timeout_seconds)
+def _added(context: CallContext, request: GitSubmoduleRequest, path: RepoPath) -> GitSubmoduleResult:
+    root = context.workspace.root
+    run_submodule(root, "add", _add_options(request), (request.url or "", path.text), _conditions(context, request))
+    return GitSubmoduleResult(action="add", submodules=[_info(one) for one in list_submodules(root)])
+
+
+def _changed(
+    context: CallContext, request: GitSubmoduleRequest, names: tuple[str, ...], found: Sequence[Submodule]
+) -> GitSubmoduleResult:
+    root, conditions = context.workspace.root, _conditions(context, request)
     kept: list[str] = []
-    if request.action == "add":
-        run_submodule(root, "add", _add_options(request), (request.url or "", names[0]), conditions)
-    elif request.action in {"deinit", "remove"}:
-        for one in find_submodules(root, names):
-            kept.extend(_kept(context, one))
+    if request.action in {"deinit", "remove"}:
+        for one in found:
+            kept.extend(_keep_changes(context, one))
             _warn_of_removal(context, one)
             if request.action == "remove":
                 remove_submodule(root, one, conditions)
@@ -149,14 +156,14 @@ def _handle(context: CallContext, request: GitSubmoduleRequest) -> GitSubmoduleR
                 run_submodule(root, "deinit", ("--force",) if request.force else (), (one.path,), conditions)
     else:
         if request.action == "update" and request.force:
-            kept.extend(ref for one in find_submodules(root, names) for ref in _kept(context, one))
+            kept.extend(ref for one in found for ref in _keep_changes(context, one))
         run_submodule(root, request.action, _move_options(request), names, conditions)
-    return GitSubmoduleResult(
-        action=request.action,
-        submodules=[_info(one) for one in list_submodules(root)],
-        kept=kept,
-        delta=git_delta(context),
-    )
+    submodules = [_info(one) for one in list_submodules(root)]
+    return GitSubmoduleResult(action=request.action, submodules=submodules, kept=kept)
+
+
+def _conditions(context: CallContext, request: GitSubmoduleRequest) -> Conditions:
+    return Conditions(is_cancelled=context.is_cancelled, timeout_seconds=request.timeout_seconds)
 
 
 def _add_options(request: GitSubmoduleRequest) -> tuple[str, ...]:
@@ -185,18 +192,18 @@ def _move_options(request: GitSubmoduleRequest) -> tuple[str, ...]:
     return tuple(options)
 
 
-def _kept(context: CallContext, submodule: Submodule) -> list[str]:
-    """Keep what a submodule has that no commit has, in its own repository, which stays where it is."""
+def _keep_changes(context: CallContext, submodule: Submodule) -> list[str]:
+    """Keep a submodule's uncommitted changes as a commit in its own repository, which stays in place."""
     if submodule.state != "dirty":
         return []
     place = Path(context.workspace.root / submodule.path)
-    commit = keep_working_tree(place, f"{KEPT_REFS}{context.call_id}", "Changes before they were thrown away")
+    commit = keep_working_tree(place, f"{KEPT_REFS}{context.call_id}", "Changes before they were discarded")
     context.warnings.append(f"what was not committed in {submodule.path} is kept there as commit {commit}")
     return [commit]
 
 
 def _warn_of_removal(context: CallContext, submodule: Submodule) -> None:
-    """Say what undo will not bring back by itself."""
+    """Say what undo will not restore by itself."""
     if submodule.checked_out is None:
         return
     name = printable_name(submodule.path)
@@ -227,7 +234,7 @@ def _render(result: GitSubmoduleResult) -> str:
             commits += f", {(one.checked_out or '')[:12]} is checked out"
         lines.append(f"{one.path} {one.state} {commits} {one.url or ''}".rstrip())
     lines = lines or ["There is no submodule."]
-    return "\n".join([*lines, *(render_delta(result.delta) if result.delta is not None else [])])
+    return "\n".join([*lines, *render_delta(result.delta)])
 
 
 GIT_SUBMODULE = Operation(
@@ -237,17 +244,17 @@ GIT_SUBMODULE = Operation(
     request_type=GitSubmoduleRequest,
     result_type=GitSubmoduleResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
-    when_to_use=("Files of a submodule are missing: update.", "A repository inside of this one is to come or go."),
-    when_not_to_use=("You want to commit inside a submodule: serve its directory.",),
+    when_to_use=("Files of a submodule are missing: update.", "You add or remove a nested repository."),
+    when_not_to_use=("You want to commit inside a submodule: run cpl there.",),
     examples=(
         Example("Check out what is recorded", {"action": "update", "recursive": True}),
         Example("Add one", {"action": "add", "url": "https://example.com/library.git", "paths": "vendor/library"}),
     ),
     is_dry_run=lambda request: request.action in _READING,
     snapshots=True,
+    complete=add_delta,
     reaches_network=True,
     git_hooks=CHECKOUT_HOOKS,
 )

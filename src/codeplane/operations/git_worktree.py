@@ -1,4 +1,4 @@
-"""`git_worktree`: further working trees of the repository."""
+"""`git_worktree`: additional working trees of the repository."""
 
 import os
 from pathlib import Path
@@ -29,10 +29,10 @@ from codeplane.git.worktrees import (
     unlock_worktree,
 )
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.git_change import GitDelta, git_delta, render_delta
+from codeplane.operations.git_change import GitDelta, add_delta, render_delta
 from codeplane.operations.git_paths import parsed_names, path_in_tree
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_worktree"
@@ -53,8 +53,8 @@ class GitWorktreeRequest(Request):
     action: Action = "list"
     path: str | None = Field(None, max_length=4_000, description="Absolute, or relative to the repository's root.")
     ref: str | None = Field(None, description="add: a branch or commit; HEAD if left out.")
-    create: str | None = Field(None, description="add: make this branch at `ref` and check it out there.")
-    detach: bool = Field(False, description="add: on no branch.")
+    create: str | None = Field(None, description="add: create this branch at `ref` and check it out.")
+    detach: bool = Field(False, description="add: detached HEAD.")
     reason: str | None = Field(None, max_length=500, description="lock: why.")
     force: bool = Field(False, description="remove: also with changes, which are kept as a commit, or when locked.")
 
@@ -63,7 +63,7 @@ class GitWorktreeRequest(Request):
         if self.action in {"add", "open", "remove", "lock", "unlock"} and self.path is None:
             raise ValueError(f"{self.action} needs `path`")
         if self.path is not None and (not self.path.strip() or "\0" in self.path or "\n" in self.path):
-            raise ValueError("`path` is no path")
+            raise ValueError("`path` is not a valid path")
         if self.create is not None and self.detach:
             raise ValueError("give `create` or `detach`, not both")
         return self
@@ -79,7 +79,7 @@ class WorktreeInfo(Result):
     current: bool = False
     detached: bool = False
     locked: str | None = Field(None, description="The reason, which may be empty.")
-    prunable: str | None = Field(None, description="Why it can be forgotten.")
+    prunable: str | None = Field(None, description="Why it can be pruned.")
 
 
 class GitWorktreeResult(Result):
@@ -88,21 +88,30 @@ class GitWorktreeResult(Result):
     action: Action
     worktrees: list[WorktreeInfo]
     path: str | None = None
-    state: str | None = Field(None, description="open: what git is in the middle of there.")
-    dirty: bool | None = Field(None, description="open: whether it has changes that are not committed.")
+    state: str | None = Field(None, description="open: the git operation in progress there.")
+    dirty: bool | None = Field(None, description="open: whether it has uncommitted changes.")
     serve: str | None = Field(None, description="open: how to work there.")
-    kept: str | None = Field(None, description="remove: the commit that has what was not committed.")
+    kept: str | None = Field(None, description="remove: the commit that keeps the uncommitted changes.")
     delta: GitDelta | None = None
 
 
-def _effects(workspace: Workspace, request: GitWorktreeRequest) -> Effects:
-    root = workspace.root
-    if request.action in {"list", "prune"}:
-        return Effects()
+def _plan(context: CallContext, request: GitWorktreeRequest) -> Plan[GitWorktreeResult]:
+    workspace = context.workspace
+    if request.action == "list":
+        return Plan(lambda: GitWorktreeResult(action="list", worktrees=_infos(workspace)))
+    if request.action == "prune":
+        return Plan(lambda: _pruned(context))
     path = _place(workspace, request)
     if request.action == "add":
-        return _add_effects(workspace, request, path)
-    tree = find_worktree(root, path)
+        return Plan(lambda: _added(context, request, path), _add_effects(workspace, request, path))
+    tree = find_worktree(workspace.root, path)
+    if request.action == "open":
+        return Plan(lambda: _opened(workspace, tree))
+    return Plan(lambda: _changed(context, request, tree, path), _effects(workspace, request, tree))
+
+
+def _effects(workspace: Workspace, request: GitWorktreeRequest, tree: Worktree) -> Effects:
+    root = workspace.root
     if request.action in {"remove", "lock", "unlock"} and tree.is_main:
         raise CodePlaneError("GIT_WORKTREE_UNUSABLE", f"{tree.path} is the main working tree.")
     if request.action == "remove":
@@ -120,7 +129,7 @@ def _add_effects(workspace: Workspace, request: GitWorktreeRequest, path: Path) 
         raise CodePlaneError("FILE_EXISTS", f"{path} exists already.", details={"path": str(path)})
     for private in (workspace.repository.common_dir, workspace.places.private, workspace.places.shared):
         if path.is_relative_to(private):
-            raise CodePlaneError("PROTECTED_PATH", f"{path} is inside of {private.name}.", details={"path": str(path)})
+            raise CodePlaneError("PROTECTED_PATH", f"{path} is inside {private.name}.", details={"path": str(path)})
     commit = resolve(root, request.ref or "HEAD")
     refs: tuple[str, ...] = ()
     if request.create is not None:
@@ -138,7 +147,7 @@ def _add_effects(workspace: Workspace, request: GitWorktreeRequest, path: Path) 
     inside = path_in_tree(root, path)
     if inside is None:
         return Effects(git_refs=refs, foreign=(os.path.realpath(path),))
-    # The whole directory, and by name what decides over agents there: `.claude` may itself be the new tree.
+    # The whole directory, and by name the files that configure agents there: `.claude` may itself be the new tree.
     written = (f"{inside}/{name}" for name in names_between(root, None, commit))
     return Effects(writes=(inside, *parsed_names(filter(is_protected_name, written))), git_refs=refs)
 
@@ -153,7 +162,7 @@ def _check_removable(workspace: Workspace, request: GitWorktreeRequest, tree: Wo
         message = f"{tree.path} is locked{why}."
         raise CodePlaneError("GIT_WORKTREE_UNUSABLE", message, hint="Unlock it, or use `force`.")
     if Path(tree.path).is_dir() and has_changes(Path(tree.path)):
-        message = f"{tree.path} has changes that are not committed."
+        message = f"{tree.path} has uncommitted changes."
         raise CodePlaneError("GIT_WOULD_OVERWRITE", message, hint="Commit them there, or use `force`: a copy is kept.")
 
 
@@ -161,37 +170,32 @@ def _place(workspace: Workspace, request: GitWorktreeRequest) -> Path:
     return Path(os.path.normpath(workspace.root / Path(request.path or "").expanduser()))
 
 
-def _handle(context: CallContext, request: GitWorktreeRequest) -> GitWorktreeResult:
-    workspace = context.workspace
-    root = workspace.root
-    conditions = Conditions(is_cancelled=context.is_cancelled, timeout_seconds=600)
-    if request.action == "list":
-        return GitWorktreeResult(action="list", worktrees=_infos(workspace))
-    if request.action == "open":
-        return _opened(workspace, request)
-    kept = None
-    path = _place(workspace, request) if request.path is not None else None
-    if request.action == "prune":
-        _keep_pruned_heads(context)
-        prune_worktrees(root, conditions)
-    elif request.action == "add" and path is not None:
-        add_worktree(root, path, request.ref, conditions, _add_options(request))
-    elif path is not None:
-        tree = find_worktree(root, path)
-        if request.action == "remove":
-            kept = _kept_before_removal(context, tree)
-            remove_worktree(root, tree.path, conditions, force=request.force)
-        elif request.action == "lock":
-            lock_worktree(root, tree.path, request.reason, conditions)
-        else:
-            unlock_worktree(root, tree.path, conditions)
-    return GitWorktreeResult(
-        action=request.action,
-        worktrees=_infos(workspace),
-        path=str(path) if path is not None else None,
-        kept=kept,
-        delta=git_delta(context),
-    )
+def _pruned(context: CallContext) -> GitWorktreeResult:
+    _keep_pruned_heads(context)
+    prune_worktrees(context.workspace.root, _conditions(context))
+    return GitWorktreeResult(action="prune", worktrees=_infos(context.workspace))
+
+
+def _added(context: CallContext, request: GitWorktreeRequest, path: Path) -> GitWorktreeResult:
+    add_worktree(context.workspace.root, path, request.ref, _conditions(context), _add_options(request))
+    return GitWorktreeResult(action="add", worktrees=_infos(context.workspace), path=str(path))
+
+
+def _changed(context: CallContext, request: GitWorktreeRequest, tree: Worktree, path: Path) -> GitWorktreeResult:
+    """Remove, lock or unlock a working tree."""
+    root, conditions, kept = context.workspace.root, _conditions(context), None
+    if request.action == "remove":
+        kept = _keep_before_removal(context, tree)
+        remove_worktree(root, tree.path, conditions, force=request.force)
+    elif request.action == "lock":
+        lock_worktree(root, tree.path, request.reason, conditions)
+    else:
+        unlock_worktree(root, tree.path, conditions)
+    return GitWorktreeResult(action=request.action, worktrees=_infos(context.workspace), path=str(path), kept=kept)
+
+
+def _conditions(context: CallContext) -> Conditions:
+    return Conditions(is_cancelled=context.is_cancelled, timeout_seconds=600)
 
 
 def _add_options(request: GitWorktreeRequest) -> tuple[str, ...]:
@@ -200,8 +204,8 @@ def _add_options(request: GitWorktreeRequest) -> tuple[str, ...]:
     return ("--detach",) if request.detach else ()
 
 
-def _kept_before_removal(context: CallContext, tree: Worktree) -> str | None:
-    """Keep what a working tree has that no commit has; what is removed with it cannot be undone otherwise."""
+def _keep_before_removal(context: CallContext, tree: Worktree) -> str | None:
+    """Keep a working tree's uncommitted changes; its removal could not be undone otherwise."""
     place = Path(tree.path)
     ref = f"{KEPT_REFS}{context.call_id}/{KEPT_WORKTREE}"
     if place.is_dir() and has_changes(place):
@@ -218,7 +222,7 @@ def _kept_before_removal(context: CallContext, tree: Worktree) -> str | None:
 
 
 def _keep_pruned_heads(context: CallContext) -> None:
-    """Keep the commits that only working trees whose directories are gone still name."""
+    """Keep the commits that only working trees with missing directories still name."""
     root = context.workspace.root
     gone = [one for one in list_worktrees(root) if one.prunable is not None and one.is_detached]
     for number, tree in enumerate(gone):
@@ -228,12 +232,11 @@ def _keep_pruned_heads(context: CallContext) -> None:
             context.warnings.append(f"{tree.path} was on no branch; its commit {tree.head[:12]} is kept as {ref}")
 
 
-def _opened(workspace: Workspace, request: GitWorktreeRequest) -> GitWorktreeResult:
-    tree = find_worktree(workspace.root, _place(workspace, request))
+def _opened(workspace: Workspace, tree: Worktree) -> GitWorktreeResult:
     place = Path(tree.path)
     if not place.is_dir():
         message = f"The directory of the working tree {tree.path} is gone."
-        raise CodePlaneError("GIT_WORKTREE_UNUSABLE", message, hint="Forget it with action prune.")
+        raise CodePlaneError("GIT_WORKTREE_UNUSABLE", message, hint="Remove its record with action prune.")
     repository = find_repository(place)
     is_here = place == workspace.root
     return GitWorktreeResult(
@@ -271,32 +274,32 @@ def _render(result: GitWorktreeResult) -> str:
         if one.locked is not None:
             notes.append(f"locked{': ' if one.locked else ''}{one.locked}")
         if one.prunable is not None:
-            notes.append(f"can be forgotten: {one.prunable}")
+            notes.append(f"can be pruned: {one.prunable}")
         lines.append(f"{'*' if one.current else ' '} {one.path} {' '.join(notes)}")
     if result.action == "open":
         lines.append(f" {'has changes' if result.dirty else 'clean'}, in progress: {result.state}; {result.serve}")
     if result.kept is not None:
-        lines.append(f" what was not committed there is commit {result.kept}")
-    return "\n".join([*lines, *(render_delta(result.delta) if result.delta is not None else [])])
+        lines.append(f" uncommitted changes are kept as commit {result.kept}")
+    return "\n".join([*lines, *render_delta(result.delta)])
 
 
 GIT_WORKTREE = Operation(
     name=NAME,
     family="git",
-    summary="List, add, open, remove, lock, unlock or prune further working trees of the repository.",
+    summary="List, add, open, remove, lock, unlock or prune working trees of the repository.",
     request_type=GitWorktreeRequest,
     result_type=GitWorktreeResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
-    when_to_use=("Several branches are worked on at the same time.",),
-    when_not_to_use=("One branch after the other is enough: git_checkout.",),
+    when_to_use=("You work on several branches at once.",),
+    when_not_to_use=("One branch at a time is enough: git_checkout.",),
     examples=(
         Example("A tree for a new branch", {"action": "add", "path": "../topic", "create": "topic"}),
-        Example("What there is", {"action": "list"}),
+        Example("All working trees", {"action": "list"}),
     ),
     is_dry_run=lambda request: request.action in _READING,
     snapshots=True,
+    complete=add_delta,
     git_hooks=CHECKOUT_HOOKS,
 )

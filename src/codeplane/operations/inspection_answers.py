@@ -1,4 +1,4 @@
-"""What `git_inspect` answers, and how it reads."""
+"""The results of `git_inspect`, and their text form."""
 
 from typing import Literal
 
@@ -40,25 +40,25 @@ class FileAtRef(Result):
     oid: str
     size: int
     line_count: int
-    range: tuple[int, int] | None = Field(None, description="First and last line delivered.")
+    range: tuple[int, int] | None = Field(None, description="First and last line returned.")
     content: str
-    no_newline: bool | None = Field(None, description="The file ends without a line end, here.")
+    no_newline: bool | None = Field(None, description="No newline at the end of the file.")
     starts_inside_line: bool | None = None
     ends_inside_line: bool | None = None
 
 
 class BlameHunk(Result):
-    """Lines that stand together and come from one commit."""
+    """Adjacent lines that come from one commit."""
 
     start_line: int
     end_line: int
-    oid: str | None = Field(None, description="None for lines that are not committed.")
+    oid: str | None = Field(None, description="None for uncommitted lines.")
     short_oid: str | None = None
     author: CommitPerson
     summary: str
     uncommitted: bool | None = None
-    boundary: bool | None = Field(None, description="History reaches no further back here.")
-    original_path: str | None = Field(None, description="Where the commit had them, if elsewhere.")
+    boundary: bool | None = Field(None, description="History ends here.")
+    original_path: str | None = Field(None, description="Where they were in the commit, if elsewhere.")
     original_start: int
     lines: list[str]
 
@@ -85,12 +85,12 @@ class MergeForecast(Result):
     merge_base: str | None = None
     ahead: int
     behind: int
-    conflicts: list[str] | None = Field(None, description="None where it was not tried, see conflicts_note.")
+    conflicts: list[str] | None = Field(None, description="None if not tried, see conflicts_note.")
     conflicts_note: str | None = None
 
 
 class GitInspectResult(Result):
-    """What was found; the part that fits the action is there."""
+    """The result; which part is set depends on the action."""
 
     action: Action
     ref: str | None = None
@@ -111,7 +111,7 @@ class GitInspectResult(Result):
 
 
 def render_inspection(result: GitInspectResult) -> str:
-    """Return what was found as short text."""
+    """Return the result as short text."""
     parts: list[str] = []
     if result.tag is not None:
         parts.extend(_render_tag(result.tag))
@@ -132,7 +132,7 @@ def render_inspection(result: GitInspectResult) -> str:
     if result.merge is not None:
         parts.append(_render_merge(result.merge))
     if not parts:
-        parts.append("There are no tags." if result.action == "tags" else "There is nothing to show: it is empty.")
+        parts.append("There are no tags." if result.action == "tags" else "Nothing to show: it is empty.")
     if result.pagination.next_cursor:
         parts.append(f"more: cursor={result.pagination.next_cursor}")
     return "\n".join(parts)
@@ -174,7 +174,7 @@ def _render_file(file: FileAtRef) -> list[str]:
     first, last = file.range
     head = f"{file.path} lines {first}-{last} of {file.line_count} ({file.oid[:12]})"
     lines = file.content.removesuffix("\n").split("\n")
-    notes = [note for note, is_so in (("(goes on inside a line)", file.ends_inside_line),) if is_so]
+    notes = [note for note, is_so in (("(continues inside a line)", file.ends_inside_line),) if is_so]
     return [head, *(f"{first + i}\t{printable_text(line)}" for i, line in enumerate(lines)), *notes]
 
 

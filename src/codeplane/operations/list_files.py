@@ -12,10 +12,9 @@ from codeplane.index.discovery import Entry, LeftOut, walk
 from codeplane.index.ignore_rules import BUILT_IN_SOURCE, matcher_for
 from codeplane.index.source_text import locate
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.file_access import check_readable
 from codeplane.operations.models import PATH_ALIASES, Pagination, PathText, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 from codeplane.workspace.workspace import Workspace
 
 NAME = "list_files"
@@ -24,7 +23,7 @@ _DEFAULT_ROOM = 6_000
 
 
 class ListFilesRequest(Request):
-    """Where to look and what to keep."""
+    """Where to look and what to list."""
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
         "path": ("directory", "dir", "folder", *PATH_ALIASES),
@@ -39,7 +38,7 @@ class ListFilesRequest(Request):
         None, min_length=1, max_length=1000, description="Glob as in .gitignore: `*.py`, `src/**/test_*.py`."
     )
     limit: int = Field(200, ge=1, le=1000, description="Entries per answer.")
-    cursor: str | None = Field(None, description="Goes on where the last answer was cut.")
+    cursor: str | None = Field(None, description="Continues a cut answer.")
 
     @field_validator("pattern")
     @classmethod
@@ -48,7 +47,7 @@ class ListFilesRequest(Request):
             try:
                 matcher_for(value)
             except ValueError as error:
-                raise ValueError("the pattern selects nothing") from error
+                raise ValueError("the pattern matches nothing") from error
         return value
 
 
@@ -61,11 +60,11 @@ class FileEntry(Result):
 
 
 class LeftOutEntry(Result):
-    """Something that is there but not listed."""
+    """Something that exists but is not listed."""
 
     path: str
     rule: str
-    source: str = Field(description="Where the rule stands.")
+    source: str = Field(description="Where the rule is defined.")
 
 
 class ListFilesResult(Result):
@@ -73,7 +72,7 @@ class ListFilesResult(Result):
 
     path: str
     entries: list[FileEntry]
-    left_out: list[LeftOutEntry] = Field(description="The first of what is left out in the part that was walked.")
+    left_out: list[LeftOutEntry] = Field(description="The first left-out entries in the part that was walked.")
     left_out_count: int
     why_empty: str | None = None
     pagination: Pagination
@@ -88,11 +87,11 @@ def _handle(context: CallContext, request: ListFilesRequest) -> ListFilesResult:
     found = walk(context.workspace.root, start, context.workspace.ignore_rules(), _depth(request))
     left_out: list[LeftOut] = []
     wanted = _selected(found, request, left_out, context)
-    if request.cursor is not None:
-        after = _place_of(context, request.cursor)
+    if context.position is not None:
+        after = tuple(map(str, context.position.items("after")))
         wanted = itertools.dropwhile(lambda entry: entry.path.parts <= after, wanted)
     entries, has_more = _page(wanted, request)
-    next_cursor = make_cursor(context.workspace, NAME, {"after": list(entries[-1].path.parts)}) if has_more else None
+    next_cursor = context.next_page({"after": list(entries[-1].path.parts)}) if has_more else None
     return ListFilesResult(
         path=start.text,
         entries=[_entry(entry) for entry in entries],
@@ -105,7 +104,7 @@ def _handle(context: CallContext, request: ListFilesRequest) -> ListFilesResult:
 
 def _why_empty(request: ListFilesRequest, start: RepoPath) -> str:
     if request.cursor is not None:
-        return "There is nothing after the last page."
+        return "There are no more results after the last page."
     if request.pattern is None:
         return f"{start} has no files to list."
     return (
@@ -133,7 +132,7 @@ def _depth(request: ListFilesRequest) -> int | None:
 def _selected(
     found: Iterable[Entry | LeftOut], request: ListFilesRequest, left_out: list[LeftOut], context: CallContext
 ) -> Iterator[Entry]:
-    """Yield what the pattern selects and collect what is left out on the way."""
+    """Yield what the pattern matches and collect what is left out."""
     matches = matcher_for(request.pattern) if request.pattern else None
     for number, item in enumerate(found):
         if number % 512 == 0:
@@ -144,15 +143,8 @@ def _selected(
             yield item
 
 
-def _place_of(context: CallContext, cursor: str) -> tuple[str, ...]:
-    after = read_cursor(context.workspace, NAME, cursor).get("after")
-    if not isinstance(after, list) or not all(isinstance(part, str) for part in after):
-        raise CodePlaneError("CURSOR_INVALID")
-    return tuple(after)
-
-
 def _page(wanted: Iterator[Entry], request: ListFilesRequest) -> tuple[list[Entry], bool]:
-    """Return the next entries and whether there are more; without a limit asked for, long paths end a page early."""
+    """Return the next entries and whether there are more; without a given limit, long paths end a page early."""
     room = _DEFAULT_ROOM if "limit" not in request.model_fields_set else None
     page: list[Entry] = []
     for entry in wanted:
@@ -175,7 +167,7 @@ def _render(result: ListFilesResult) -> str:
         lines = [result.why_empty or f"{result.path}: nothing to list."]
     elif prefix:
         lines.insert(0, f"{prefix}:")
-    # Git's and our own directories are never listed; a model need not be told each time.
+    # Git's and our own directories are never listed; models need not hear it each time.
     told = [item for item in result.left_out if item.source != BUILT_IN_SOURCE]
     count = result.left_out_count - (len(result.left_out) - len(told))
     if count:
@@ -199,10 +191,9 @@ LIST_FILES = Operation(
     request_type=ListFilesRequest,
     result_type=ListFilesResult,
     effect=EffectClass.READ,
-    effects=_effects,
-    handler=_handle,
+    plan=planned(_handle, _effects),
     render=_render,
-    when_to_use=("You need file names.", "You need every file that matches a glob such as `tests/**/*.py`."),
+    when_to_use=("You need file names.", "You need all files matching a glob such as `tests/**/*.py`."),
     when_not_to_use=("You look for text in files.", "You know the path already: use read_source."),
     examples=(
         Example("The repository root", {}),

@@ -1,4 +1,4 @@
-"""`map_repo`: what a repository is made of, in a few lines, from the index."""
+"""`map_repo`: an overview of the repository in a few lines, from the index."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,9 +27,8 @@ from codeplane.index.repository_map import (
 from codeplane.languages.catalog import is_text_only
 from codeplane.languages.families import FAMILY_BY_NAME, FamilyType
 from codeplane.ledger.effects import EffectClass
-from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.models import ListOfOne, Pagination, PathText, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation, no_effects
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 
 NAME = "map_repo"
 Section = Literal["structure", "languages", "entry_points", "dependencies", "test_layout", "public_api"]
@@ -52,12 +51,12 @@ class MapRepoRequest(Request):
         "depth": ("max_depth",),
     }
     include: Annotated[list[Section], ListOfOne] = Field(
-        default_factory=list, description="Sections; by default structure, languages, entry_points in short."
+        default_factory=list, description="Sections; default a short structure, languages, entry_points."
     )
-    path: PathText = Field(".", description="Tell about this directory only, in every section.")
+    path: PathText = Field(".", description="Limit every section to this directory.")
     depth: int | None = Field(None, ge=1, le=20, description="Directory levels.")
     limit: int = Field(100, ge=1, le=1000, description="Items per section.")
-    cursor: str | None = Field(None, description="Goes on where the last answer was cut.")
+    cursor: str | None = Field(None, description="Continues a cut answer.")
 
 
 class DirectoryNode(Result):
@@ -66,7 +65,7 @@ class DirectoryNode(Result):
     name: str
     path: str
     is_dir: bool
-    # A schema that contains itself would need references, which not every client follows.
+    # A recursive schema would need references, which not every client follows.
     children: Annotated[
         list["DirectoryNode"] | None,
         WithJsonSchema({"type": ["array", "null"], "items": {"type": "object"}, "description": "The same, nested."}),
@@ -93,7 +92,7 @@ class Structure(Result):
     file_count: int
     is_short: bool = Field(description="Files below the top are not listed; include structure lists them.")
     contexts: list[str]
-    context_states: list[ContextInfo] = Field(description="Every context that owns files or was refused.")
+    context_states: list[ContextInfo] = Field(description="Every context that owns files or was rejected.")
 
 
 class LanguageShare(Result):
@@ -102,11 +101,11 @@ class LanguageShare(Result):
     language: str
     file_count: int
     percentage: float
-    is_text_only: bool = Field(description="No grammar is known: searched as text, without symbols.")
+    is_text_only: bool = Field(description="No grammar: searched as text, without symbols.")
 
 
 class EntryPointInfo(Result):
-    """Where execution begins."""
+    """Where execution starts."""
 
     path: str
     line: int
@@ -117,7 +116,7 @@ class EntryPointInfo(Result):
 
 
 class Dependencies(Result):
-    """What is imported from outside."""
+    """An external import."""
 
     external_modules: list[str]
     import_count: int
@@ -142,7 +141,7 @@ class ApiEntry(Result):
 
 
 class MapRepoResult(Result):
-    """The sections that were asked for."""
+    """The requested sections."""
 
     structure: Structure | None = None
     languages: list[LanguageShare] | None = None
@@ -160,22 +159,22 @@ class MapRepoResult(Result):
 def _handle(context: CallContext, request: MapRepoRequest) -> MapRepoResult:
     index = context.workspace.index
     state = index.state()
-    offset, epoch = _place(context, request)
-    if epoch is not None and epoch != state.epoch:
+    position = context.position
+    offset = position.number("offset") if position is not None else 0
+    if position is not None and position.number("epoch") != state.epoch:
         raise CodePlaneError("CURSOR_EXPIRED", "The files changed since the first page.")
     below = "" if request.path == "." else request.path.rstrip("/")
     files = [file for file in state.files.values() if is_below(file.path, below)]
     if below and not files:
-        hint = "list_files shows what is there, left out or not."
-        raise CodePlaneError("FILE_NOT_FOUND", f"There is no indexed file below {below}.", hint=hint)
+        hint = "list_files shows all files, left-out ones too."
+        raise CodePlaneError("FILE_NOT_FOUND", f"No indexed file below {below}.", hint=hint)
     with index.facts() as reader:
         view = _View(context, request, reader, state, files, below, offset)
         sections = tuple(dict.fromkeys(request.include)) or _DEFAULT_SECTIONS
         found = {section: _SECTIONS[section](view) for section in sections}
     cursor = None
     if request.include and view.cut:
-        place = {**_question(request), "offset": offset + request.limit, "epoch": state.epoch}
-        cursor = make_cursor(context.workspace, NAME, place)
+        cursor = context.next_page({"offset": offset + request.limit, "epoch": state.epoch})
     return MapRepoResult(
         **found,
         not_indexed=_problems(files),
@@ -188,7 +187,7 @@ def _handle(context: CallContext, request: MapRepoRequest) -> MapRepoResult:
 
 @dataclass(slots=True)
 class _View:
-    """What the sections of one answer are made from; `cut` counts what did not fit, by section."""
+    """The inputs for the sections of one answer; `cut` counts what did not fit, by section."""
 
     context: CallContext
     request: MapRepoRequest
@@ -208,27 +207,9 @@ class _View:
         return items[self.offset : self.offset + limit]
 
 
-def _question(request: MapRepoRequest) -> dict[str, Any]:
-    """Return what binds a cursor to its question."""
-    return {"include": sorted(set(request.include)), "path": request.path.rstrip("/"), "depth": request.depth}
-
-
-def _place(context: CallContext, request: MapRepoRequest) -> tuple[int, int | None]:
-    if request.cursor is None:
-        return 0, None
-    state = read_cursor(context.workspace, NAME, request.cursor)
-    if any(state.get(key) != value for key, value in _question(request).items()):
-        raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to other sections, another path or another depth.")
-    offset, epoch = state.get("offset"), state.get("epoch")
-    if not isinstance(offset, int) or not isinstance(epoch, int) or offset < 0:
-        raise CodePlaneError("CURSOR_INVALID", "The cursor was not made by map_repo.")
-    return offset, epoch
-
-
 def _structure(view: _View) -> Structure:
     request = view.request
-    lines = {text.text_id: text.line_count for text in view.state.texts.values()}
-    tree = count_directories(view.files, lines, view.below)
+    tree = count_directories(view.files, view.below)
     is_short = not request.include and request.depth is None
     items = _levels(tree, request.depth or (_DEFAULT_DEPTH if is_short else _DEEPER), is_short=is_short)
     left = len(items) - view.offset - request.limit
@@ -277,7 +258,7 @@ def _levels(top: DirectoryCount, depth: int, *, is_short: bool) -> list[Director
 
 
 def _as_tree(nodes: list[DirectoryNode], below: str) -> list[DirectoryNode]:
-    """Return a page of nodes as a tree; directories around them that were on an earlier page are named again."""
+    """Return a page of nodes as a tree; parent directories from earlier pages are repeated."""
     known = {one.path: one for one in nodes if one.is_dir}
     top: list[DirectoryNode] = []
     for node in nodes:
@@ -433,9 +414,9 @@ def _api_count(result: MapRepoResult) -> str:
 
 
 def _tree_lines(nodes: list[DirectoryNode], indent: str, *, is_short: bool) -> list[str]:
-    """Return the tree as lines; inner directories without files of their own share a line.
+    """Return the tree as lines; inner directories without direct files share a line.
 
-    The short form counts what a long list has besides its largest items.
+    The short form shows the largest items of a long list and counts the rest.
     """
     directories = [one for one in nodes if one.is_dir]
     shown = _largest(directories, _SHOWN_TOP) if is_short and not indent else directories
@@ -470,18 +451,17 @@ def _listed(items: list[str], shown: int) -> str:
 MAP_REPO = Operation(
     name=NAME,
     family="search",
-    summary="What this repository is made of: directories, languages, entry points; more by include.",
+    summary="Overview of this repository: directories, languages, entry points; more with include.",
     request_type=MapRepoRequest,
     result_type=MapRepoResult,
     effect=EffectClass.READ,
-    effects=no_effects,
-    handler=_handle,
+    plan=planned(_handle),
     render=_render,
-    when_to_use=("You see a repository for the first time.", "You want to know where tests, entries or the API are."),
-    when_not_to_use=("You look for something with a name: use search.",),
+    when_to_use=("You are new to the repository.", "You want to know where tests, entries or the API are."),
+    when_not_to_use=("You look for a name: use search.",),
     examples=(
-        Example("The first look", {}),
-        Example("What a package offers", {"include": ["public_api", "dependencies"]}),
+        Example("First look", {}),
+        Example("The public API of a package", {"include": ["public_api", "dependencies"]}),
         Example("One directory", {"path": "src", "include": ["structure"], "depth": 4}),
     ),
     profiles=frozenset({"classic"}),

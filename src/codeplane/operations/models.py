@@ -1,6 +1,6 @@
-"""Base models of requests and results, and the forgiveness that all requests share.
+"""Base models of requests and results, and the lenient parsing that all requests share.
 
-Arguments that can mean only one thing are accepted and the answer says what was understood; anything else is refused
+Unambiguous arguments are accepted, and the answer says how they were read; anything else is refused
 with an error that shows a correct call.
 """
 
@@ -20,7 +20,7 @@ _RANGE_SUFFIX = re.compile(r"^(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:\s*[-:,]
 PATH_ALIASES = ("file", "file_path", "filepath", "filename", "relative_path", "absolute_path")
 
 
-# For `json_schema_extra` of a field that small tool lists leave out; it is accepted all the same.
+# For `json_schema_extra` of a field that small tool lists leave out; it is still accepted.
 RARELY: dict[str, Any] = {RARE: True}
 
 
@@ -33,12 +33,12 @@ class Understanding:
         self.obvious: list[str] = []
 
     def note(self, text: str) -> None:
-        """Remember what was understood, once."""
+        """Record how an argument was read, once."""
         if text not in self.notes:
             self.notes.append(text)
 
     def note_obvious(self, text: str) -> None:
-        """Remember what was understood where the result itself shows it; short answers need not repeat it."""
+        """Record a reading that the result itself shows; short answers need not repeat it."""
         if text not in self.obvious:
             self.obvious.append(text)
 
@@ -52,7 +52,7 @@ class Lenient(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {}
-    # Other names that are as good as the real ones: the answer does not mention them.
+    # Aliases that are equal to the real names: the answer does not mention them.
     PLAIN_ALIASES: ClassVar[frozenset[str]] = frozenset()
 
     @model_validator(mode="before")
@@ -77,7 +77,7 @@ class Lenient(BaseModel):
 
 
 def _takes_no_text(annotation: Any) -> bool:
-    """Tell whether a field holds a number or a truth value, which pydantic also reads from text."""
+    """Tell whether a field holds a number or a boolean, which pydantic also reads from text."""
     return {*get_args(annotation), annotation} <= {int, bool, type(None), int | None, bool | None}
 
 
@@ -98,7 +98,9 @@ def _parsed(data: Any, opening: str, note: str, info: ValidationInfo) -> Any:
 
 
 class Request(Lenient):
-    """The arguments of an operation."""
+    """The arguments of an operation; `PAGE_FIELDS` may change from page to page of one answer."""
+
+    PAGE_FIELDS: ClassVar[frozenset[str]] = frozenset({"limit"})
 
 
 class Result(BaseModel):
@@ -108,7 +110,7 @@ class Result(BaseModel):
 
 
 class Pagination(Result):
-    """How to go on when there is more."""
+    """How to get the next page."""
 
     next_cursor: str | None = Field(None, description="Present when there is more.")
     total_estimate: int | None = Field(None, description="About how many there are in all.")

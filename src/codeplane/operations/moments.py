@@ -1,4 +1,4 @@
-"""Moments that callers give: ISO dates and times, or so much time ago."""
+"""Times that callers give: ISO dates and times, or relative ones such as `2 weeks ago`."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
@@ -9,12 +9,12 @@ _DAYS: Final = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 
 def parse_moment(text: str, now_ms: int, *, is_end: bool) -> str:
-    """Return a moment in ISO 8601 with an offset; a date alone is its first second, or its last for an end.
+    """Return a time in ISO 8601 with an offset; a date alone means its first second, or its last for an end.
 
     Without an offset the time is the machine's, as git takes it.
 
     Raises:
-        ValueError: it is neither an ISO date nor so much time ago.
+        ValueError: it is neither an ISO date nor a relative time.
     """
     cleaned = text.strip()
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
@@ -32,7 +32,7 @@ def parse_moment(text: str, now_ms: int, *, is_end: bool) -> str:
             moment = datetime.fromisoformat(cleaned)
         return (moment if moment.tzinfo else moment.astimezone()).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError) as error:
-        raise ValueError(f"`{text[:60]}` is no ISO date such as 2026-01-31, and not like `2 weeks ago`") from error
+        raise ValueError(f"`{text[:60]}` is neither an ISO date such as 2026-01-31 nor like `2 weeks ago`") from error
 
 
 def _span(number: int, unit: str) -> timedelta:

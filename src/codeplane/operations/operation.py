@@ -1,19 +1,22 @@
-"""What an operation is: a name, its types, its effects, its handler, and the words that teach when to use it."""
+"""What an operation is: a name, its types, its effects, its handler, and the text that says when to use it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from codeplane.core.callers import Caller
 from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
-from codeplane.ledger.callers import Caller
 from codeplane.ledger.chain import LedgerRow
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.fingerprints import Failure, FileChange
 from codeplane.ledger.sessions import Session
 from codeplane.ledger.tasks import Budget
 from codeplane.operations.answer import ResourceLink
+from codeplane.operations.command import Command, Route, as_text
+from codeplane.operations.cursors import Position
 from codeplane.operations.models import Request, Result
 from codeplane.workspace.workspace import Workspace
 
@@ -34,14 +37,16 @@ class Example:
 
 @dataclass(slots=True)
 class CallContext:
-    """What a handler is given beside its request.
+    """What a handler gets besides its request.
 
-    A handler reports progress and asks now and then whether the caller still wants the answer.
-    It notes in `changes` what it did to files, also when it then fails, and in `failure` what a test run showed;
-    the door makes fingerprints from both. Where `changes` stays empty the door compares the files it knows of.
-    `bracket` is there for operations that are bracketed by a snapshot; finishing it tells what has changed.
-    `is_reconciled` says that the handler itself brought the index up to date after its last write.
-    `seen` takes the hashes of files that the answer shows, `noted` what else belongs into the call's row.
+    A handler reports progress and checks now and then whether the caller cancelled.
+    It notes in `changes` what it did to files, even if it then fails, and in `failure` what a test run showed; the
+    door makes fingerprints from both. Where `changes` stays empty, the door compares the files it knows of.
+    `bracket` is set for operations that are bracketed by a snapshot; the door finishes it after the work.
+    `fresh_index` refreshes the index, for operations that seldom read it, and tells whether that worked.
+    `is_index_fresh` says that the index matches the files.
+    `position` is where the previous page ended, None on the first page; `next_page` returns the cursor of the next one.
+    `seen` takes the hashes of files that the answer shows, `noted` what else belongs in the call's row.
     `judge` asks the gate about paths that became known only while the call runs; a refusal ends the call there.
     """
 
@@ -56,20 +61,37 @@ class CallContext:
     incomplete: list[str] = field(default_factory=list)
     changes: list[FileChange] = field(default_factory=list)
     failure: Failure | None = None
-    is_reconciled: bool = False
+    is_index_fresh: bool = False
     bracket: "GitBracket | None" = None
     seen: dict[str, str] = field(default_factory=dict)
     noted: dict[str, Any] = field(default_factory=dict)
+    position: Position | None = None
+    next_page: Callable[[Mapping[str, Any]], str] = lambda _position: ""
     judge: Callable[[Iterable[str]], None] = lambda _paths: None
+    fresh_index: Callable[[], bool] = lambda: False
 
     def check_cancelled(self) -> None:
-        """Stop here if the caller cancelled.
+        """Raise if the caller cancelled.
 
         Raises:
             CodePlaneError: CANCELLED.
         """
         if self.is_cancelled():
             raise CodePlaneError("CANCELLED")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[ResultT]):
+    """What a call would touch, worked out once, and the work that touches exactly that.
+
+    The gate judges `effects`; then the door calls `work`. `complete` adds to the result what only the index can tell
+    once it knows the change. `preview` shows a person what a held call would do.
+    """
+
+    work: Callable[[], ResultT]
+    effects: Effects = field(default_factory=Effects)
+    complete: Callable[[ResultT], ResultT] | None = None
+    preview: Callable[[], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +102,33 @@ class Recovered:
     body: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+class Audience(Enum):
+    """Who may call an operation. Only those for AGENT are tools; the others are commands and REST addresses.
+
+    SHELL operations also work in an agent's shell. PERSON operations need a caller who has proved to be a person.
+    """
+
+    AGENT = "agent"
+    SHELL = "shell"
+    PERSON = "person"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation(Generic[RequestT, ResultT]):
     """One thing that can be done; every surface is generated from these.
 
+    `command` and `routes` say how people reach it. `only_a_person_can` returns the part of a request that only a
+    person can do, worded to follow "Only a person can"; None when every caller may. `render` gives the text of an
+    answer; the default is what the command shows.
+
     `profiles` names the small tool sets it belongs to; every operation is in `full`.
-    `reads_only` names the files that the answer to a request rests on, when they are few and known beforehand: while
-    the rest of the tree is being indexed such a question need not wait. `needs_links` tells whether it rests on what
-    names in other files mean: one that does not is answered while a first build still finds that out.
-    `recover` tells the outcome of a call that was interrupted; without it the door compares file states.
+    `recover` finds the outcome of an interrupted call; without it the door compares file states.
     `is_dry_run` tells whether a request only asks what would happen: such a call is judged as a read, begins nothing
     and does not count. `runs_tests` lets calls count as test runs instead of mutations.
-    `snapshots` brackets calls that change files or git by other means than the editor: what was there is kept before,
-    what differs afterwards can be undone, and a call that fails is taken back at once.
-    `git_hooks` names the hooks of git that a call may run, beside those that every change by git runs.
-    `preview` tells a person what a held call would do. `reaches_network` marks operations that may contact a remote,
+    `snapshots` brackets calls that change files or git without the editor: a snapshot is taken before, the
+    differences afterwards can be undone, and a failed call is rolled back at once.
+    `git_hooks` names the git hooks that a call may run, besides those that every change by git runs.
+    `preview` shows a person what a held call would do. `reaches_network` marks operations that may contact a remote,
     `reaches_all` those through which every other operation can be called.
     """
 
@@ -104,16 +138,17 @@ class Operation(Generic[RequestT, ResultT]):
     request_type: type[RequestT]
     result_type: type[ResultT]
     effect: EffectClass
-    effects: Callable[[Workspace, RequestT], Effects]
-    handler: Callable[[CallContext, RequestT], ResultT]
-    render: Callable[[ResultT], str]
-    when_to_use: tuple[str, ...]
-    when_not_to_use: tuple[str, ...]
+    plan: Callable[[CallContext, RequestT], Plan[ResultT]]
     examples: tuple[Example, ...]
+    when_to_use: tuple[str, ...] = ()
+    when_not_to_use: tuple[str, ...] = ()
+    audience: Audience = Audience.AGENT
+    only_a_person_can: Callable[[Workspace, RequestT], str | None] = lambda _workspace, _request: None
+    render: Callable[[ResultT], str] | None = None
+    command: Command | None = None
+    routes: tuple[Route, ...] = ()
     profiles: frozenset[str] = frozenset()
     reads_index: bool = False
-    reads_only: Callable[[RequestT], tuple[str, ...]] = lambda _request: ()
-    needs_links: Callable[[RequestT], bool] = lambda _request: True
     recover: Callable[[Workspace, LedgerRow], Recovered] | None = None
     links: Callable[[ResultT], tuple[ResourceLink, ...]] = lambda _result: ()
     is_dry_run: Callable[[RequestT], bool] = lambda _request: False
@@ -122,15 +157,31 @@ class Operation(Generic[RequestT, ResultT]):
     reaches_network: bool = False
     reaches_all: bool = False
     git_hooks: tuple[str, ...] = ()
-    preview: Callable[[CallContext, RequestT], str] | None = None
+    complete: Callable[[CallContext, ResultT], ResultT] | None = None
 
     @property
     def schema_digest(self) -> str:
-        """Return a digest of what a caller is told of this operation; approvals are bound to it."""
+        """Return a digest of this operation's description; approvals are bound to it."""
         return _schema_digest(self.name, self.summary, self.request_type)
 
+    @property
+    def is_recorded(self) -> bool:
+        """Tell whether calls are recorded; people's reads of records are not."""
+        return self.audience is Audience.AGENT or self.effect is not EffectClass.READ
+
+    def text_of(self, result: ResultT) -> str:
+        """Return a result as text."""
+        if self.render is not None:
+            return self.render(result)
+        return as_text(self.command.shows(result)) if self.command is not None else result.model_dump_json()
+
+    def needs_person(self, workspace: Workspace, request: RequestT) -> str | None:
+        """Return what the request asks for that only a person can do; None when every caller may."""
+        action = self.only_a_person_can(workspace, request)
+        return action or ("do this" if self.audience is Audience.PERSON else None)
+
     def budget_of(self, request: RequestT) -> Budget | None:
-        """Return what a call uses up of its task; None for what does not count: reads, records and dry runs."""
+        """Return what a call uses of its task's budget; None for reads, records and dry runs."""
         if self.is_dry_run(request):
             return None
         if self.runs_tests:
@@ -146,6 +197,14 @@ def _schema_digest(name: str, summary: str, request_type: type[Request]) -> str:
     return digest({"name": name, "summary": summary, "schema": request_type.model_json_schema()})
 
 
-def no_effects(_workspace: Workspace, _request: Request) -> Effects:
-    """Return the effects of an operation that touches no path."""
-    return Effects()
+def planned(
+    handler: Callable[[CallContext, RequestT], ResultT],
+    effects: Callable[[Workspace, RequestT], Effects] | None = None,
+) -> Callable[[CallContext, RequestT], Plan[ResultT]]:
+    """Return the plan of an operation whose work shares nothing with finding its effects; by default no effects."""
+
+    def plan(context: CallContext, request: RequestT) -> Plan[ResultT]:
+        found = effects(context.workspace, request) if effects is not None else Effects()
+        return Plan(lambda: handler(context, request), found)
+
+    return plan

@@ -1,4 +1,4 @@
-"""Differences as answers: files, hunks and lines, cut into pages that together are the whole difference."""
+"""Diffs as answers: files, hunks and lines, cut into pages that together are the whole diff."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -38,8 +38,8 @@ class DiffLine(Result):
     old_lineno: int | None = None
     new_lineno: int | None = None
     no_newline: bool | None = Field(None, description="The file ends here without a line end.")
-    offset: int | None = Field(None, description="This piece begins so many bytes inside the line.")
-    cut: bool | None = Field(None, description="The line goes on on the next page.")
+    offset: int | None = Field(None, description="The byte offset of this piece in the line.")
+    cut: bool | None = Field(None, description="The line continues on the next page.")
 
 
 class DiffHunk(Result):
@@ -82,7 +82,7 @@ class DiffFile(Result):
 
 
 class DiffStats(Result):
-    """Of the whole difference, whatever this page shows."""
+    """Counts of the whole diff, not only of this page."""
 
     files_changed: int
     insertions: int
@@ -121,14 +121,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class PageSize:
-    """How many bytes of text and how many lines a page has at most; one line is always begun."""
+    """The most bytes of text and lines of a page; one line is always started."""
 
     room: int = DEFAULT_ROOM
     n_lines: int = 10**9
 
 
 def stats_of(difference: Difference) -> DiffStats:
-    """Return the counts of a whole difference."""
+    """Return the counts of a whole diff."""
     return DiffStats(
         files_changed=len(difference.files),
         insertions=difference.insertions,
@@ -200,7 +200,7 @@ def render_files(files: Sequence[DiffFile]) -> list[str]:
 class _Page:
     """A page that is being filled.
 
-    Invariant: `room` and `n_lines` only shrink; the first line is begun whatever its length.
+    Invariant: `room` and `n_lines` only shrink; the first line is started whatever its length.
     """
 
     size: PageSize
@@ -220,7 +220,7 @@ class _Page:
         return self.n_lines == self.size.n_lines
 
     def take(self, patch: bytes, place: Place) -> tuple[list[DiffHunk], Place | None]:
-        """Take hunks of one file from a place on; return where it goes on if it did not fit."""
+        """Take hunks of one file from a place on; return where it continues if it did not fit."""
         hunks: list[DiffHunk] = []
         hunk_at: int | None = place.hunk if place.hunk >= 0 else next_hunk(patch, 0)
         while hunk_at is not None:
@@ -254,7 +254,7 @@ class _Page:
             if self.n_lines <= 0 or (is_too_long and not self.is_fresh):
                 return lines, Place(place.file, place.hunk, at, old, new, offset)
             self.n_lines -= 1
-            # What git leaves empty is an empty line of context.
+            # An empty line in git's output is an empty context line.
             origin = patch[at : at + 1].replace(b"\n", b" ").decode("ascii", "replace")
             start = min(at + 1 + offset, end)
             room = max(self.room, _LEAST_PIECE)
@@ -371,7 +371,7 @@ def _rendered_hunk(hunk: DiffHunk) -> list[str]:
     lines = [printable_text(f"{where} {hunk.header}".rstrip() + note)]
     for line in hunk.lines:
         start = f"…(from byte {line.offset}) " if line.offset else ""
-        end = " …(goes on)" if line.cut else ""
+        end = " …(continues)" if line.cut else ""
         lines.append(f"{line.origin}{start}{printable_text(line.content)}{end}")
         if line.no_newline:
             lines.append("\\ No newline at end of file")

@@ -1,15 +1,16 @@
 """The one door: every call of every surface passes these steps in this order.
 
-`STEPS` is the pipeline. Policies, trace, budgets and index refreshes join it through the workspace, so that no surface
-changes when they do. This is the only module that calls an operation's handler.
+`STEPS` is the pipeline. Policies, trace, budgets and index refreshes join it through the workspace, so surfaces
+need not change when they do. This is the only module that calls an operation's handler.
 """
 
 import errno
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.canonical_json import canonical_bytes
 from codeplane.core.error_registry import entry_for
 from codeplane.core.errors import CodePlaneError, ErrorReport
@@ -18,24 +19,25 @@ from codeplane.core.logs import correlated, fields, get_logger
 from codeplane.core.paths import RepoPath
 from codeplane.core.redaction import redact, redact_value
 from codeplane.core.tracing import TracedStep
-from codeplane.git.programs import ANY_HOOKS, executed_paths, find_helpers
-from codeplane.ledger.callers import Caller, CallerKind
+from codeplane.git.programs import ANY_HOOKS, executed_paths, find_programs
 from codeplane.ledger.chain import NewEvent
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.ledger.policy import CallFacts, Decision, Deny, Hold
+from codeplane.ledger.policy import Decision, Verdict
 from codeplane.ledger.sessions import Session
 from codeplane.ledger.task_book import Reservation
-from codeplane.ledger.tasks import Budget, Observed, Progress, Task, exceeded, nearly_used
-from codeplane.operations.answer import Answer, AnswerMeta, Outcome, ResourceLink
+from codeplane.ledger.tasks import Budget, Observed, exceeded, nearly_used
+from codeplane.operations.answer import Answer, AnswerMeta, Outcome
+from codeplane.operations.call_record import Call, CallControls
+from codeplane.operations.cursors import make_cursor
 from codeplane.operations.evidence import Evidence, evidence_of, repository_state
-from codeplane.operations.models import Request, Result
+from codeplane.operations.models import Request
 from codeplane.operations.operation import AnyOperation, CallContext
 from codeplane.operations.recovery import recover_interrupted, state_of
-from codeplane.operations.traces import CallTrace, traced
+from codeplane.operations.traces import traced
 from codeplane.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from codeplane.workspace.git_bracket import GitBracket, GitOutcome
+    from codeplane.workspace.git_bracket import GitOutcome
 
 _log = get_logger(__name__)
 _RECORDED_ARGUMENTS_LIMIT = 4_000
@@ -49,7 +51,7 @@ _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 class Door:
     """A workspace and what can be done in it.
 
-    `after_step` is told the name of each step that a call has passed; fault tests stop the process there.
+    `after_step` gets the name of each step that a call has passed; fault tests stop the process there.
     """
 
     workspace: Workspace
@@ -57,116 +59,12 @@ class Door:
     after_step: Callable[[str], None] | None = None
 
 
-def _ignore_progress(_done: float, _total: float | None, _message: str) -> None:
-    """Accept progress that nobody asked for."""
-
-
-def _never() -> bool:
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class CallControls:
-    """The caller's side of a running call: where progress goes and whether the answer is still wanted.
-
-    `part_of` is the call of the program that makes this one; `is_fresh` says that this program has brought the index up
-    to date since it began.
-    """
-
-    report_progress: Callable[[float, float | None, str], None] = _ignore_progress
-    is_cancelled: Callable[[], bool] = _never
-    understood: tuple[str, ...] = ()
-    obvious: tuple[str, ...] = ()
-    part_of: str | None = None
-    is_fresh: bool = False
-    given_intent: str | None = None
-    given_class: str | None = None
-
-
-@dataclass(slots=True)
-class _Call:
-    """One call on its way through the steps.
-
-    `budget` is what it uses up of its task, None when it does not count. `judged` are paths that were let through while
-    it ran, beside those of its effects.
-    Invariant: once `outcome` is set, only the steps marked `always` still run.
-    """
-
-    operation: AnyOperation
-    request: Request
-    caller: Caller
-    controls: CallControls
-    call_id: str
-    started_ms: int
-    started: float
-    arguments: dict[str, Any]
-    digest: str
-    session: Session | None = None
-    effects: Effects = field(default_factory=Effects)
-    judged: set[str] = field(default_factory=set)
-    budget: Budget | None = None
-    task: Task | None = None
-    mutation_number: int | None = None
-    limit_triggered: str | None = None
-    is_begun: bool = False
-    before: dict[str, str | None] = field(default_factory=dict)
-    context: CallContext | None = None
-    bracket: "GitBracket | None" = None
-    evidence: Evidence = field(default_factory=Evidence)
-    progress: Progress | None = None
-    steps: list[TracedStep] = field(default_factory=list)
-    result: Result | None = None
-    text: str = ""
-    links: tuple[ResourceLink, ...] = ()
-    outcome: Outcome | None = None
-    error: ErrorReport | None = None
-    decision: Decision | None = None
-    quality: list[dict[str, Any]] = field(default_factory=list)
-    rewritten: dict[str, str | None] = field(default_factory=dict)
-    index_epoch: int | None = None
-    warnings: list[str] = field(default_factory=list)
-    incomplete: list[str] = field(default_factory=list)
-
-    def fail(self, report: ErrorReport, outcome: Outcome = Outcome.FAILED) -> None:
-        self.outcome = outcome
-        self.error = report
-
-    @property
-    def label(self) -> str:
-        return self.session.label if self.session else "none"
-
-    @property
-    def task_id(self) -> str | None:
-        """Return the task that the call's rows belong to: an open one, or the one whose limit refuses the call."""
-        if self.task is None or not (self.task.is_open or self.limit_triggered or self.is_begun):
-            return None
-        return self.task.task_id
-
-    def facts(self) -> CallFacts:
-        is_dry_run = self.budget is None and self.operation.effect.mutates
-        return CallFacts(
-            call_id=self.call_id,
-            operation=self.operation.name,
-            effect=EffectClass.READ if is_dry_run else self.operation.effect,
-            caller=self.caller,
-            session=self.label,
-            effects=self.effects,
-            arguments=self.arguments,
-            arguments_digest=self.digest,
-            now_ms=self.started_ms,
-            schema_digest=self.operation.schema_digest,
-            given_intent=self.controls.given_intent,
-            given_class=self.controls.given_class,
-            is_git=self.operation.snapshots,
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """One named stage; `always` stages run even when the call is already decided."""
 
     name: str
-    action: Callable[[Door, _Call], None]
+    action: Callable[[Door, Call], None]
     always: bool = False
 
 
@@ -186,7 +84,7 @@ def perform(
         return _wrap(door.workspace, call)
 
 
-def _timed(step: Step, call: _Call, begun: float, ended: float) -> TracedStep:
+def _timed(step: Step, call: Call, begun: float, ended: float) -> TracedStep:
     return TracedStep(step.name, round((begun - call.started) * 1e9), round((ended - begun) * 1e9))
 
 
@@ -217,9 +115,9 @@ def reject(workspace: Workspace, name: str, caller: Caller, report: ErrorReport,
 
 def _new_call(
     workspace: Workspace, operation: AnyOperation, request: Request, caller: Caller, controls: CallControls
-) -> _Call:
+) -> Call:
     arguments = request.model_dump(mode="json", exclude_none=True)
-    return _Call(
+    return Call(
         operation=operation,
         request=request,
         caller=caller,
@@ -232,7 +130,7 @@ def _new_call(
     )
 
 
-def _take(step: Step, door: Door, call: _Call) -> None:
+def _take(step: Step, door: Door, call: Call) -> None:
     try:
         step.action(door, call)
     except _RefusedError:
@@ -248,53 +146,63 @@ def _take(step: Step, door: Door, call: _Call) -> None:
         _settle(step, call, ErrorReport("INTERNAL_ERROR", f"{call.operation.name} failed: {type(error).__name__}."))
 
 
-def _settle(step: Step, call: _Call, report: ErrorReport) -> None:
+def _settle(step: Step, call: Call, report: ErrorReport) -> None:
     """Turn a step's failure into the call's outcome, unless the work is already done."""
     if call.outcome is None:
         call.fail(report)
         return
-    # After the handler a failure must not hide what happened; the caller hears of both.
+    # After the handler, a failure must not hide what happened; the caller gets both.
     call.warnings.append(f"{step.name.replace('_', ' ')} failed: {report.message}")
 
 
-def _recover_interrupted(door: Door, call: _Call) -> None:
+def _recover_interrupted(door: Door, call: Call) -> None:
     call.budget = call.operation.budget_of(call.request)
     try:
         if recover_interrupted(door.workspace, door.operations):
             door.workspace.tasks.interrupt_implicit_orphans(door.workspace.ownership)
     except Exception:
-        # An old call that cannot be completed forbids new changes, but not looking.
+        # An interrupted call that cannot be completed blocks new changes, but not reads.
         if call.budget is not None:
             raise
         _log.exception("interrupted calls could not be completed")
-        call.warnings.append("interrupted calls could not be completed; changes are refused until they are")
+        call.warnings.append("interrupted calls could not be completed; changes are refused until recovery succeeds")
 
 
-def _find_session(door: Door, call: _Call) -> None:
+def _find_session(door: Door, call: Call) -> None:
     workspace = door.workspace
     found = workspace.sessions.find(call.caller)
     call.session = found.session
     if found.warning:
         call.warnings.append(found.warning)
+    call.context = _new_context(door, call, found.session)
     _find_task(workspace, call)
 
 
-def _find_task(workspace: Workspace, call: _Call) -> None:
+def _check_audience(door: Door, call: Call) -> None:
+    action = call.operation.needs_person(door.workspace, call.request)
+    if action is not None and call.caller.kind is not CallerKind.PERSON:
+        call.fail(ErrorReport("OPERATOR_TOKEN_REQUIRED", f"Only a person can {action}."), Outcome.DENIED)
+
+
+def _find_task(workspace: Workspace, call: Call) -> None:
     try:
-        call.task = workspace.tasks.standing(call.label, workspace.repository.worktree_id)
+        call.task = workspace.tasks.current_task(call.label, workspace.repository.worktree_id)
     except CodePlaneError as error:
-        # Without its task a change cannot be counted, but looking needs none.
+        # Without its task a change cannot be counted, but reads need no task.
         if call.budget is not None:
             raise
         _log.warning("the task of a call could not be found", extra=fields(reason=error.message))
 
 
-def _work_out_effects(door: Door, call: _Call) -> None:
+def _plan(door: Door, call: Call) -> None:
+    """Plan the operation; the same plan is judged and then carried out."""
     workspace = door.workspace
-    call.effects = call.operation.effects(workspace, call.request)
+    call.plan = call.operation.plan(_context_of(call), call.request)
+    call.effects = call.plan.effects
     if call.budget is None:
         return
-    helpers = find_helpers(workspace.repository)
+    found = find_programs(workspace.repository)
+    call.has_hooks, helpers = found.has_hooks, found.helpers
     hooks = (*call.operation.git_hooks, *ANY_HOOKS) if call.operation.snapshots else ()
     programs = [one for one in helpers if (one.hook in hooks if one.hook else call.operation.snapshots)]
     call.effects = replace(
@@ -304,32 +212,32 @@ def _work_out_effects(door: Door, call: _Call) -> None:
     )
 
 
-def _ask_policies(door: Door, call: _Call) -> None:
+def _context_of(call: Call) -> CallContext:
+    if call.context is None:
+        raise CodePlaneError("SESSION_NOT_FOUND")
+    return call.context
+
+
+def _ask_policies(door: Door, call: Call) -> None:
     workspace = door.workspace
-    facts = replace(
-        call.facts(), worktree=workspace.repository.worktree_id, preview=lambda: _preview(workspace, door, call)
-    )
+    preview = call.plan.preview if call.plan is not None and call.plan.preview is not None else _no_preview
+    facts = replace(call.facts(), worktree=workspace.repository.worktree_id, preview=preview)
     call.decision = workspace.policies.decide(facts)
     _refuse(call, call.decision)
 
 
-def _refuse(call: _Call, decision: Decision) -> None:
+def _refuse(call: Call, decision: Decision) -> None:
     """End the call when it was denied or is held."""
-    verdict = decision.verdict
-    if isinstance(verdict, Deny):
-        call.fail(verdict.report, Outcome.DENIED)
-    elif isinstance(verdict, Hold):
-        details = {"hold_id": verdict.hold_id, "expires_ms": verdict.expires_ms, "policy": decision.policy}
-        action = f"Go on with other work; once a person has approved {verdict.hold_id}, send the same call again."
-        call.fail(ErrorReport(verdict.code, verdict.reason, action, details), Outcome.HELD)
+    if decision.report is not None:
+        call.fail(decision.report, Outcome.DENIED if decision.verdict is Verdict.DENY else Outcome.HELD)
 
 
 class _RefusedError(CodePlaneError):
-    """Leaves a handler whose call the gate has refused in the middle; the call's outcome is set already."""
+    """Leaves a handler whose call the gate refused midway; the call's outcome is already set."""
 
 
-def _judge_more(door: Door, call: _Call, paths: Iterable[str], refs: Iterable[str] = ()) -> None:
-    """Ask the policies about what the effects did not say; what a person was shown and approved is settled.
+def _judge_more(door: Door, call: Call, paths: Iterable[str], refs: Iterable[str] = ()) -> None:
+    """Ask the policies about effects found while running; what a person saw and approved is settled.
 
     Raises:
         _RefusedError: the call is denied or held now.
@@ -359,21 +267,18 @@ def _is_at(path: str, known: str) -> bool:
     return path == known or path.startswith(f"{known}/")
 
 
-def _preview(workspace: Workspace, door: Door, call: _Call) -> str:
-    """Return what a call would do, as far as its operation can tell without doing it."""
-    if call.operation.preview is None or call.session is None:
-        return ""
-    return call.operation.preview(_context(workspace, door, call, call.session), call.request)
+def _no_preview() -> str:
+    return ""
 
 
-def _append_begun(door: Door, call: _Call) -> None:
-    """Reserve the call's place in its task; the `begun` row is the reservation."""
+def _append_begun(door: Door, call: Call) -> None:
+    """Reserve the call in its task's budget; the `begun` row is the reservation."""
     workspace = door.workspace
     if call.budget is None:
         return
     workspace.ownership.claim()
     if call.task is not None and not call.task.is_explicit and workspace.ownership.owner not in call.task.owners:
-        # The session was resumed by this process; a task of processes that are gone does not go on by itself.
+        # The session was resumed by this process; a task of dead processes is not continued implicitly.
         workspace.tasks.interrupt_implicit_orphans(workspace.ownership)
     call.before = state_of(workspace.root, call.effects.touched)
     repo_before = repository_state(workspace, call.before)
@@ -394,42 +299,56 @@ def _append_begun(door: Door, call: _Call) -> None:
     call.warnings.extend(nearly_used(reserved.counted, call.budget, workspace.clock.now_ms()))
 
 
-def _take_snapshot(door: Door, call: _Call) -> None:
-    """Keep what a call that does not use the editor may change."""
+def _take_snapshot(door: Door, call: Call) -> None:
+    """Snapshot what a call that does not use the editor may change."""
     if not (call.operation.snapshots and call.is_begun):
         return
     bracket = door.workspace.git_bracket(call.call_id)
-    bracket.begin(call.effects.touched)
-    call.bracket = bracket
+    bracket.begin(call.effects.touched, has_hooks=call.has_hooks)
+    _context_of(call).bracket = bracket
     if bracket.unreadable:
-        call.warnings.append(f"no copy could be kept of {', '.join(bracket.unreadable[:5])}")
+        call.warnings.append(f"no copy could be made of {', '.join(bracket.unreadable[:5])}")
 
 
-def _refresh_index(door: Door, call: _Call) -> None:
+def _refresh_index(door: Door, call: Call) -> None:
     workspace = door.workspace
-    is_fresh = call.controls.is_fresh or not call.operation.reads_index
-    if not is_fresh and not workspace.index.are_fresh(call.operation.reads_only(call.request)):
+    if not call.operation.reads_index:
+        return
+    program = call.controls.program
+    if program is None or not program.is_index_fresh:
         report = call.controls.report_progress
-        refresh = workspace.refresh_index if call.operation.needs_links(call.request) else workspace.refresh_definitions
-        refresh(lambda n_done, n_all: report(n_done, n_all, "indexing"))
-    if call.operation.reads_index:
-        call.index_epoch = workspace.index_epoch()
+        workspace.refresh_index(lambda n_done, n_all: report(n_done, n_all, "indexing"))
+        if program is not None:
+            program.is_index_fresh = True
+    _context_of(call).is_index_fresh = True
+    call.index_epoch = workspace.index_epoch()
 
 
-def _call_handler(door: Door, call: _Call) -> None:
-    workspace = door.workspace
-    if call.session is None:
-        raise CodePlaneError("SESSION_NOT_FOUND")
-    context = _context(workspace, door, call, call.session)
-    call.context = context
+def _work(_door: Door, call: Call) -> None:
+    context = _context_of(call)
     context.check_cancelled()
-    call.result = call.operation.handler(context, call.request)
+    if call.plan is None:
+        raise CodePlaneError("INTERNAL_ERROR", "A call reached the work step without a plan.")
+    call.result = call.plan.work()
     call.outcome = Outcome.FINISHED
 
 
-def _context(workspace: Workspace, door: Door, call: _Call, session: Session) -> CallContext:
+def _refresh_for_answer(call: Call) -> bool:
+    """Refresh the index for the details in a change's answer; without it the answer has fewer."""
+    context = _context_of(call)
+    try:
+        context.workspace.refresh_index()
+    except (CodePlaneError, OSError) as error:
+        call.warnings.append(f"the index could not be refreshed, so affected tests are not known: {error}")
+        context.is_index_fresh = False
+    else:
+        context.is_index_fresh = True
+    return context.is_index_fresh
+
+
+def _new_context(door: Door, call: Call, session: Session) -> CallContext:
     return CallContext(
-        workspace=workspace,
+        workspace=door.workspace,
         operations=door.operations,
         call_id=call.call_id,
         caller=call.caller,
@@ -438,16 +357,19 @@ def _context(workspace: Workspace, door: Door, call: _Call, session: Session) ->
         is_cancelled=call.controls.is_cancelled,
         warnings=call.warnings,
         incomplete=call.incomplete,
-        bracket=call.bracket,
+        position=call.controls.position,
+        next_page=lambda position: make_cursor(door.workspace, call.operation.name, call.request, position),
         judge=lambda paths: _judge_more(door, call, paths),
+        fresh_index=lambda: _refresh_for_answer(call),
     )
 
 
-def _finish_snapshot(door: Door, call: _Call) -> None:
-    """Keep what a bracketed call changed; what a failed one changed is taken back."""
-    if call.bracket is None:
+def _finish_snapshot(door: Door, call: Call) -> None:
+    """Record what a bracketed call changed; roll back what a failed one changed."""
+    bracket = call.context.bracket if call.context is not None else None
+    if bracket is None:
         return
-    outcome = call.bracket.finish()
+    outcome = bracket.finish()
     _judge_outcome(door, call, outcome)
     if call.outcome is Outcome.FINISHED or outcome.is_nothing:
         return
@@ -461,14 +383,16 @@ def _finish_snapshot(door: Door, call: _Call) -> None:
         return
     plan = plan_rollback(workspace.repository, workspace.editor, [kept[0]])
     if plan.files.conflicts or plan.git_conflicts:
-        call.warnings.append("the call failed and what it had changed could not be taken back: it was changed again")
+        call.warnings.append(
+            "the call failed, and its changes could not be rolled back because the files changed again"
+        )
         return
     roll_back(workspace.repository, workspace.editor, f"{call.call_id}-back", plan, (call.call_id,))
     for batch in (call.call_id, f"{call.call_id}-back"):
         workspace.editor.records.drop(batch, State.DONE)
 
 
-def _judge_outcome(door: Door, call: _Call, outcome: "GitOutcome") -> None:
+def _judge_outcome(door: Door, call: Call, outcome: "GitOutcome") -> None:
     """Compare what a call did with what was judged; programs that a person has accepted may do more."""
     if call.outcome is not Outcome.FINISHED or call.effects.programs:
         return
@@ -479,28 +403,37 @@ def _judge_outcome(door: Door, call: _Call, outcome: "GitOutcome") -> None:
         call.result = None
 
 
-def _render(_door: Door, call: _Call) -> None:
+def _reconcile_writes(door: Door, call: Call) -> None:
+    if not call.is_begun:
+        return
+    context = _context_of(call)
+    context.is_index_fresh = False
+    # A refused change that left all known files unchanged gives the index nothing to refresh.
+    is_refused = call.outcome is not Outcome.FINISHED and bool(call.before)
+    if is_refused and state_of(door.workspace.root, call.effects.touched) == call.before:
+        return
+    _refresh_for_answer(call)
+
+
+def _complete(_door: Door, call: Call) -> None:
+    """Add what only the refreshed index can tell about a change."""
+    if call.result is None or call.plan is None or call.outcome is not Outcome.FINISHED:
+        return
+    if call.operation.complete is not None and call.is_begun:
+        call.result = call.operation.complete(_context_of(call), call.result)
+    if call.plan.complete is not None:
+        call.result = call.plan.complete(call.result)
+
+
+def _render(_door: Door, call: Call) -> None:
     if call.result is not None:
-        # What holds if the operation's own words fail: the plain data.
+        # The fallback if the operation's own rendering fails: the plain data.
         call.text = call.result.model_dump_json(exclude_none=True)
-        call.text = call.operation.render(call.result)
+        call.text = call.operation.text_of(call.result)
         call.links = call.operation.links(call.result)
 
 
-def _reconcile_writes(door: Door, call: _Call) -> None:
-    if not call.is_begun:
-        return
-    workspace = door.workspace
-    if call.context is not None and call.context.is_reconciled and call.outcome is Outcome.FINISHED:
-        return
-    # A refused change of known files that are all as they were has left nothing that the index could miss.
-    is_refused = call.outcome is not Outcome.FINISHED and bool(call.before)
-    if is_refused and state_of(workspace.root, call.effects.touched) == call.before:
-        return
-    workspace.refresh_index()
-
-
-def _take_fingerprints(door: Door, call: _Call) -> None:
+def _take_fingerprints(door: Door, call: Call) -> None:
     if call.context is None and not call.is_begun:
         return
     after = state_of(door.workspace.root, call.effects.touched) if call.is_begun else None
@@ -510,7 +443,7 @@ def _take_fingerprints(door: Door, call: _Call) -> None:
     )
 
 
-def _observe_after(door: Door, call: _Call) -> None:
+def _observe_after(door: Door, call: Call) -> None:
     workspace = door.workspace
     outcome = call.outcome.value if call.outcome else Outcome.FAILED.value
     _check_quality(workspace, call)
@@ -521,13 +454,13 @@ def _observe_after(door: Door, call: _Call) -> None:
     for policy in workspace.after_policies:
         try:
             call.warnings.extend(policy.observe(call.facts(), outcome, result))
-        except Exception:  # noqa: BLE001 - may be a team's plugin; what happened cannot be changed by it any more.
+        except Exception:  # noqa: BLE001 - may be a team's plugin; it cannot change what happened.
             _log.exception("after-policy failed", extra=fields(policy=policy.name))
             call.warnings.append(f"{policy.name} failed; see the log")
 
 
-def _check_quality(workspace: Workspace, call: _Call) -> None:
-    """Run what a team wants to know of written files; what a formatter rewrote is indexed and known to the session."""
+def _check_quality(workspace: Workspace, call: Call) -> None:
+    """Run the team's checks on written files; files that a formatter rewrote are indexed and known to the session."""
     written = [path.text for path in call.effects.writes]
     is_agents_change = call.is_begun and call.outcome is Outcome.FINISHED and call.caller.kind is CallerKind.AGENT
     if not (written and is_agents_change) or call.operation.snapshots or call.context is None:
@@ -545,14 +478,16 @@ def _check_quality(workspace: Workspace, call: _Call) -> None:
         workspace.refresh_index()
 
 
-def _seen(call: _Call) -> dict[str, str | None]:
+def _seen(call: Call) -> dict[str, str | None]:
     """Return the files whose content the session knows after the call: those it was shown and those it wrote."""
     if call.context is None or call.outcome is not Outcome.FINISHED:
         return {}
     return {**call.context.seen, **(call.evidence.after or {}), **call.rewritten}
 
 
-def _append_final(door: Door, call: _Call) -> None:
+def _append_final(door: Door, call: Call) -> None:
+    if not call.operation.is_recorded:
+        return
     workspace = door.workspace
     outcome = call.outcome or Outcome.FAILED
     body = {**_description(call), **_ending(call), "duration_ms": _elapsed_ms(workspace, call)}
@@ -560,14 +495,14 @@ def _append_final(door: Door, call: _Call) -> None:
     if call.task_id is not None and (call.is_begun or call.evidence.failure_fingerprint is not None):
         _finish_in_task(workspace, call, event)
     elif call.budget is not None or call.operation.effect is EffectClass.RECORD:
-        # A refusal of a change is evidence, too: it is durable before it is told. So is what a session selected.
+        # A refused change is evidence too: it is durable before it is answered. So is a session's selection.
         workspace.chain.append(event)
     else:
         workspace.chain.append_later(event)
 
 
-def _ending(call: _Call) -> dict[str, Any]:
-    """Return what the final row says beyond the description."""
+def _ending(call: Call) -> dict[str, Any]:
+    """Return what the final row adds to the description."""
     body = dict(call.evidence.as_body())
     if not call.is_begun:
         body |= _decided(call)
@@ -587,11 +522,11 @@ def _ending(call: _Call) -> dict[str, Any]:
 
 
 def _recorded_error(report: ErrorReport) -> dict[str, str]:
-    """Return what a row says of an error."""
+    """Return an error as a row records it."""
     return {"error": report.error, "message": redact(report.message[:500])}
 
 
-def _finish_in_task(workspace: Workspace, call: _Call, event: NewEvent) -> None:
+def _finish_in_task(workspace: Workspace, call: Call, event: NewEvent) -> None:
     evidence = call.evidence
     observed = Observed(
         is_begun=call.is_begun,
@@ -607,12 +542,12 @@ def _finish_in_task(workspace: Workspace, call: _Call, event: NewEvent) -> None:
         workspace.trim_undo()
     call.progress, call.task = progress, progress.task
     if progress.is_no_op:
-        call.warnings.append("this change left the files as the call before it did; it was counted all the same")
+        call.warnings.append("this change left the files as the previous call did; it still counts")
     if progress.non_progress:
-        call.warnings.append("the same failure as before, although something was changed since")
+        call.warnings.append("same failure as before, although something changed since")
 
 
-def _announce(door: Door, call: _Call) -> None:
+def _announce(door: Door, call: Call) -> None:
     workspace = door.workspace
     outcome = call.outcome or Outcome.FAILED
     _log.debug(
@@ -639,38 +574,23 @@ def _announce(door: Door, call: _Call) -> None:
         },
     )
     if workspace.tracer is not None:
-        workspace.tracer.record(traced(_trace(workspace, call)))
-
-
-def _trace(workspace: Workspace, call: _Call) -> CallTrace:
-    return CallTrace(
-        operation=call.operation.name,
-        arguments=redact_value(call.arguments),
-        outcome=(call.outcome or Outcome.FAILED).value,
-        error=call.error.error if call.error else None,
-        session=call.label,
-        surface=call.caller.surface,
-        task_id=call.task_id,
-        effects=call.effects,
-        evidence=call.evidence,
-        started_ms=call.started_ms,
-        duration_ns=round((workspace.clock.monotonic() - call.started) * 1e9),
-        steps=tuple(call.steps),
-    )
+        workspace.tracer.record(traced(call, round((workspace.clock.monotonic() - call.started) * 1e9)))
 
 
 STEPS: tuple[Step, ...] = (
     Step("recover_interrupted", _recover_interrupted),
     Step("find_session", _find_session),
-    Step("work_out_effects", _work_out_effects),
+    Step("check_audience", _check_audience),
+    Step("refresh_index", _refresh_index),
+    Step("plan", _plan),
     Step("ask_policies", _ask_policies),
     Step("append_begun", _append_begun),
     Step("take_snapshot", _take_snapshot),
-    Step("refresh_index", _refresh_index),
-    Step("call_handler", _call_handler),
+    Step("work", _work),
     Step("finish_snapshot", _finish_snapshot, always=True),
-    Step("render", _render, always=True),
     Step("reconcile_writes", _reconcile_writes, always=True),
+    Step("complete", _complete, always=True),
+    Step("render", _render, always=True),
     Step("take_fingerprints", _take_fingerprints, always=True),
     Step("observe_after", _observe_after, always=True),
     Step("append_final", _append_final, always=True),
@@ -678,8 +598,8 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def _description(call: _Call) -> dict[str, Any]:
-    """Return what both rows of a call say about it; long arguments are kept as their digest only."""
+def _description(call: Call) -> dict[str, Any]:
+    """Return what both rows of a call say about it; long arguments are stored as a digest."""
     arguments: Mapping[str, Any] = redact_value(call.arguments)
     body: dict[str, Any] = {
         "effect": call.operation.effect.value,
@@ -689,8 +609,8 @@ def _description(call: _Call) -> dict[str, Any]:
         "caller": call.caller.kind.value,
         "policy": call.decision.policy if call.decision is not None else "",
     }
-    if call.controls.part_of is not None:
-        body["part_of"] = call.controls.part_of
+    if call.controls.program is not None:
+        body["part_of"] = call.controls.program.call_id
     if call.decision is not None and call.decision.intent is not None:
         body["intent"] = call.decision.intent
     if call.decision is not None and call.decision.approval is not None:
@@ -700,21 +620,21 @@ def _description(call: _Call) -> dict[str, Any]:
     return body
 
 
-def _decided(call: _Call) -> dict[str, Any]:
-    """Return why a call was let through or not, in the form from which it can be decided again."""
+def _decided(call: Call) -> dict[str, Any]:
+    """Return why a call was allowed or not, in a form from which it can be decided again."""
     return {"decision": call.decision.explanation} if call.decision is not None and call.decision.explanation else {}
 
 
-def _event(workspace: Workspace, call: _Call, kind: str, body: Mapping[str, Any]) -> NewEvent:
+def _event(workspace: Workspace, call: Call, kind: str, body: Mapping[str, Any]) -> NewEvent:
     worktree = workspace.repository.worktree_id
     return NewEvent(kind, call.label, body, call.call_id, call.operation.name, call.task_id, worktree)
 
 
-def _elapsed_ms(workspace: Workspace, call: _Call) -> int:
+def _elapsed_ms(workspace: Workspace, call: Call) -> int:
     return max(0, round((workspace.clock.monotonic() - call.started) * 1000))
 
 
-def _wrap(workspace: Workspace, call: _Call) -> Answer:
+def _wrap(workspace: Workspace, call: Call) -> Answer:
     session = call.session
     meta = AnswerMeta(
         session_id=session.session_id if session else None,

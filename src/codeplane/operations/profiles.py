@@ -1,4 +1,4 @@
-"""Tool profiles: which operations a client sees as tools of their own."""
+"""Tool profiles: which operations a client sees as separate tools."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,12 +8,12 @@ from pydantic import Field
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.index.source_text import Wanted, read_piece, read_whole
-from codeplane.languages.file_names import language_of
+from codeplane.languages.catalog import language_of
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.answer import RESOURCE_PREFIX, ResourceLink
 from codeplane.operations.file_access import check_readable, with_near_paths
 from codeplane.operations.models import PATH_ALIASES, PathText, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 from codeplane.workspace.workspace import Workspace
 
 NAME = "read_file_full"
@@ -24,12 +24,12 @@ class ReadFileFullRequest(Request):
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {"path": PATH_ALIASES}
     path: PathText = Field(description="File to read in full.")
-    confirm: bool = Field(False, description="true delivers the content; without it only the size is told.")
-    inline: bool = Field(False, description="With confirm: deliver in the answer even when the file is large.")
+    confirm: bool = Field(False, description="true returns the content; otherwise only the size.")
+    inline: bool = Field(False, description="With confirm: return a large file inline.")
 
 
 class ReadFileFullResult(Result):
-    """The file, or what reading it would cost."""
+    """The file, or the cost of reading it."""
 
     path: str
     phase: Literal["confirm_required", "delivered"]
@@ -67,7 +67,7 @@ def _deliver(context: CallContext, request: ReadFileFullRequest, path: RepoPath)
         if described.size > settings.full_resource_bytes:
             raise CodePlaneError(
                 "FILE_TOO_LARGE",
-                f"{path} has {described.size} bytes; at most {settings.full_resource_bytes} are delivered whole.",
+                f"{path} has {described.size} bytes; at most {settings.full_resource_bytes} can be read whole.",
                 details={"path": path.text, "size": described.size, "line_count": described.line_count},
             )
         return described
@@ -125,10 +125,9 @@ READ_FILE_FULL = Operation(
     request_type=ReadFileFullRequest,
     result_type=ReadFileFullResult,
     effect=EffectClass.READ,
-    effects=_effects,
-    handler=_handle,
+    plan=planned(_handle, _effects),
     render=_render,
-    when_to_use=("You need every line of a file, for instance to rewrite or translate it.",),
+    when_to_use=("You need every line of a file, e.g. to rewrite it.",),
     when_not_to_use=("A part is enough: use read_source with a range.",),
     examples=(
         Example("How large is it?", {"path": "src/app.py"}),

@@ -10,20 +10,18 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.index.source_text import Piece, Wanted, open_source, read_piece
+from codeplane.languages.catalog import language_of
 from codeplane.languages.facts import DefinitionKind
-from codeplane.languages.file_names import language_of
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.cursors import make_cursor, read_cursor
 from codeplane.operations.edit_forms import definitions_in, find_definition, lines_of, n_decorator_lines
 from codeplane.operations.file_access import check_readable, spend_read_budget, with_near_paths
 from codeplane.operations.models import PATH_ALIASES, Lenient, ListOfOne, PathText, Request, Result, split_range
-from codeplane.operations.operation import CallContext, Example, Operation
-from codeplane.workspace.workspace import Workspace
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 
 NAME = "read_source"
 _MAX_LINE = 10**9
 _MAX_OUTLINE = 200
-# So many lines of a large file are shown with its outline.
+# The number of lines of a large file that are shown with its outline.
 _LINES_WITH_OUTLINE = 40
 _OUTLINED = frozenset(
     {
@@ -99,7 +97,7 @@ class ReadSourceRequest(Request):
     @model_validator(mode="before")
     @classmethod
     def _lines_beside_one_path(cls, data: Any, info: ValidationInfo) -> Any:
-        """Accept `path, start_line, end_line` side by side, which can only mean one target."""
+        """Accept `path, start_line, end_line` side by side, which means one target."""
         if not isinstance(data, dict):
             return data
         names = {*PATH_ALIASES, "path", "targets"}
@@ -121,7 +119,7 @@ class ReadSourceRequest(Request):
 
     @model_validator(mode="after")
     def _something_to_read(self) -> "ReadSourceRequest":
-        if not self.targets and self.cursor is None:
+        if not self.targets:
             raise ValueError("`targets` is missing")
         return self
 
@@ -133,12 +131,12 @@ class SourceFile(Result):
     content: str
     language: str
     line_count: int = Field(description="Lines in the whole file.")
-    range: tuple[int, int] = Field(description="First and last line delivered.")
+    range: tuple[int, int] = Field(description="First and last line returned.")
     file_sha256: str = Field(description="Of the whole file's raw bytes.")
     encoding: str
-    line_endings: str = Field(description="lf, crlf, mixed or none; content is delivered with \\n.")
+    line_endings: str = Field(description="lf, crlf, mixed or none; content uses \\n.")
     notes: list[str] = Field(default_factory=list)
-    outline: list[str] = Field(default_factory=list, description="Lines and names, for a file that was cut.")
+    outline: list[str] = Field(default_factory=list, description="Lines and names of a cut file.")
 
 
 class ReadProblem(Result):
@@ -163,7 +161,7 @@ class ReadSourceResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """What is still to be read: a target and, if it was cut, where it goes on and of which content."""
+    """What is left to read: a target and, if it was cut, where it continues and in which content."""
 
     path: str
     first: int
@@ -174,8 +172,10 @@ class _Rest:
     symbol: str | None = None
 
 
-def _effects(workspace: Workspace, request: ReadSourceRequest) -> Effects:
-    return Effects(reads=tuple(RepoPath.parse(item.path) for item in _rests(workspace, request) if _is_path(item.path)))
+def _plan(context: CallContext, request: ReadSourceRequest) -> Plan[ReadSourceResult]:
+    rests = _remaining_targets(context, request)
+    reads = tuple(RepoPath.parse(item.path) for item in rests if _is_path(item.path))
+    return Plan(lambda: _work(context, list(rests)), Effects(reads=reads))
 
 
 def _is_path(text: str) -> bool:
@@ -186,20 +186,17 @@ def _is_path(text: str) -> bool:
     return True
 
 
-def _rests(workspace: Workspace, request: ReadSourceRequest) -> tuple[_Rest, ...]:
-    if request.cursor is None:
+def _remaining_targets(context: CallContext, request: ReadSourceRequest) -> tuple[_Rest, ...]:
+    if context.position is None:
         return tuple(_Rest(t.path, *t.lines, symbol=t.symbol) for t in request.targets)
     try:
-        return tuple(_Rest(*item) for item in read_cursor(workspace, NAME, request.cursor)["rest"])
-    except (TypeError, KeyError) as error:
+        return tuple(_Rest(*item) for item in context.position.items("rest"))
+    except TypeError as error:
         raise CodePlaneError("CURSOR_INVALID") from error
 
 
-def _handle(context: CallContext, request: ReadSourceRequest) -> ReadSourceResult:
+def _work(context: CallContext, rests: list[_Rest]) -> ReadSourceResult:
     settings = context.workspace.settings.reads
-    rests = list(_rests(context.workspace, request))
-    if request.cursor is not None and request.targets:
-        context.warnings.append("the cursor says what to read; `targets` was not looked at")
     reader = _Reader(context, settings.range_bytes, settings.page_bytes)
     later = []
     while rests and reader.room > 0:
@@ -207,7 +204,7 @@ def _handle(context: CallContext, request: ReadSourceRequest) -> ReadSourceResul
         first = rests.pop(0)
         rest = reader.read(first)
         if rest is first:
-            # What is left of this answer is too short for one line; the next answer starts with it.
+            # The rest of this answer is too short for one line; the next answer starts with it.
             rests.insert(0, rest)
             break
         if rest is not None:
@@ -227,7 +224,7 @@ def _result(context: CallContext, reader: "_Reader", rests: Sequence[_Rest]) -> 
         for path, error in zip(reader.failed_paths, reader.errors, strict=True)
     ]
     rows = [[r.path, r.first, r.last, r.offset, r.inside_line, r.sha256, r.symbol] for r in rests]
-    cursor = make_cursor(context.workspace, NAME, {"rest": rows}) if rows else None
+    cursor = context.next_page({"rest": rows}) if rows else None
     return ReadSourceResult(files=reader.files, problems=problems, cursor=cursor, has_more=bool(rests))
 
 
@@ -265,7 +262,7 @@ class _Reader:
             return None
         outline = self._outline(path, piece, rest)
         if outline and piece.last_line > _LINES_WITH_OUTLINE:
-            # The outline tells what to ask for; the lines after the first are paid for only when they are wanted.
+            # The outline tells what to ask for; later lines cost tokens only when they are requested.
             piece = read_piece(self._root, path, Wanted(1, _LINES_WITH_OUTLINE, room))
         self.files.append(_source_file(path, piece, rest, outline))
         self.room -= max(len(piece.text.encode("utf-8")), 1)
@@ -276,7 +273,7 @@ class _Reader:
         return _Rest(rest.path, piece.next_line, rest.last, piece.next_offset, piece.ends_inside_line, piece.sha256)
 
     def _located(self, path: RepoPath, rest: _Rest) -> _Rest:
-        """Return what to read of a definition: its lines."""
+        """Return the lines of a definition."""
         if rest.symbol is None:
             return rest
         data = self._bytes(path)
@@ -304,7 +301,7 @@ class _Reader:
 
 def _check_unchanged(path: RepoPath, piece: Piece, rest: _Rest) -> None:
     if rest.sha256 is not None and piece.sha256 != rest.sha256:
-        raise CodePlaneError("FILE_CHANGED", f"{path} changed since its first part was read.")
+        raise CodePlaneError("FILE_CHANGED", f"{path} changed since the first part was read.")
 
 
 def _source_file(path: RepoPath, piece: Piece, rest: _Rest, outline: list[str]) -> SourceFile:
@@ -339,7 +336,7 @@ def _notes(piece: Piece, rest: _Rest) -> list[str]:
     if piece.size and not piece.ends_with_newline and piece.last_line == piece.line_count and piece.next_offset is None:
         notes.append("no newline at the end of the file")
     if piece.starts_inside_line:
-        notes.append(f"goes on inside line {piece.first_line}")
+        notes.append(f"continues inside line {piece.first_line}")
     if piece.ends_inside_line:
         notes.append(f"line {piece.last_line} is longer than one answer and is cut")
     return notes
@@ -372,13 +369,12 @@ READ_SOURCE = Operation(
     request_type=ReadSourceRequest,
     result_type=ReadSourceResult,
     effect=EffectClass.READ,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
     when_to_use=("You need source text and know the path.", "You need several places at once: send all targets."),
-    when_not_to_use=("You look for a place you do not know.", "You need one whole large file: use read_file_full."),
+    when_not_to_use=("You do not know the place: use search.", "You need one whole large file: use read_file_full."),
     examples=(
-        Example("One file from its start", {"targets": [{"path": "src/app.py"}]}),
+        Example("One file", {"targets": [{"path": "src/app.py"}]}),
         Example("A range and a method at once", {"targets": ["README.md:1-20", "src/app.py::App.run"]}),
     ),
     profiles=frozenset({"classic", "core"}),

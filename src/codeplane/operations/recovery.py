@@ -1,4 +1,4 @@
-"""Complete the calls that were interrupted, so that every begun row gets a final one that tells the outcome."""
+"""Complete interrupted calls, so every begun row gets a final row with the outcome."""
 
 import stat
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from codeplane.core.logs import fields, get_logger
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.ledger.chain import LedgerRow, NewEvent, OpenCall
+from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.operation import AnyOperation, Recovered
 from codeplane.workspace.workspace import Workspace
 
@@ -19,7 +20,7 @@ _log = get_logger(__name__)
 def recover_interrupted(workspace: Workspace, operations: Mapping[str, AnyOperation]) -> int:
     """End every begun call whose process is gone; return how many were ended.
 
-    Any process may do this at any time: a dead owner's lock is held meanwhile, so it happens once.
+    Any process may do this at any time: it holds the dead owner's lock meanwhile, so it happens once.
     """
     recovered = 0
     for open_call in workspace.chain.open_calls():
@@ -31,7 +32,9 @@ def recover_interrupted(workspace: Workspace, operations: Mapping[str, AnyOperat
 
 def _end(workspace: Workspace, operations: Mapping[str, AnyOperation], open_call: OpenCall) -> bool:
     begun = open_call.begun
-    operation = operations.get(begun.operation or "")
+    # The call may be one that this door does not offer: a person's command that was interrupted.
+    name = begun.operation or ""
+    operation = operations.get(name) or OPERATIONS.get(name)
     outcome = _outcome(workspace, operation, begun)
     event = NewEvent(
         outcome.kind,
@@ -60,14 +63,14 @@ def _outcome(workspace: Workspace, operation: AnyOperation | None, begun: Ledger
             return recover(workspace, begun)
         except (CodePlaneError, OSError) as error:
             if isinstance(error, CodePlaneError) and error.code == "GIT_LOCKED":
-                # Half of it may be done; whoever calls next tries again.
+                # It may be half done; the next call tries again.
                 raise
             _log.warning("recovery failed; the files are asked", extra=fields(call=begun.call_id, reason=str(error)))
     return outcome_from_files(workspace.root, begun.body)
 
 
 def outcome_from_files(root: Path, begun_body: Mapping[str, object]) -> Recovered:
-    """Tell the outcome from the files: untouched means that nothing happened, anything else is said to be unknown."""
+    """Derive the outcome from the files: untouched means that nothing happened, anything else is unknown."""
     before = begun_body.get("before")
     known = before if isinstance(before, dict) else {}
     changed = sorted(text for text, state in known.items() if _state_at(root, text) != state)
@@ -79,7 +82,7 @@ def outcome_from_files(root: Path, begun_body: Mapping[str, object]) -> Recovere
 
 
 def state_of(root: Path, paths: tuple[RepoPath, ...]) -> dict[str, str | None]:
-    """Return the raw SHA-256 of each file, None where there is none; a link is told by its target."""
+    """Return the raw SHA-256 of each file, None where there is none; a link is hashed by its target."""
     return {printable_name(path.text): _state_at(root, path.text) for path in paths}
 
 
@@ -91,10 +94,10 @@ def _state_at(root: Path, text: str) -> str | None:
             return "link:" + sha256_text(str(location.readlink()))
         if stat.S_ISDIR(mode):
             return None
-        # Reading a pipe would wait for somebody who writes into it.
+        # Reading a pipe would wait for a writer.
         return sha256_file(location) if stat.S_ISREG(mode) else "not a regular file"
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except OSError as error:
-        # Neither the hash nor "no file": it differs from any state that could be read.
+        # Neither a hash nor "no file": it differs from every readable state.
         return f"unreadable: {error.strerror}"

@@ -1,4 +1,4 @@
-"""`request_scope_expansion`: ask a person to let an intent own more files."""
+"""`request_scope_expansion`: ask a person to widen an intent's scope."""
 
 from typing import Annotated, Literal
 
@@ -13,7 +13,7 @@ from codeplane.govern.approvals import SCOPE_EXPANSION, CallKey, HoldRequest
 from codeplane.govern.intents import check_pattern, is_inside
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation, no_effects
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 
 NAME = "request_scope_expansion"
 _MAX_PATHS = 50
@@ -28,7 +28,7 @@ class RequestScopeExpansionRequest(Request):
 
 
 class RequestScopeExpansionResult(Result):
-    """What became of the request."""
+    """The state of the request."""
 
     state: Literal["pending", "in_scope"]
     hold_id: str | None = None
@@ -44,7 +44,7 @@ def _handle(context: CallContext, request: RequestScopeExpansionRequest) -> Requ
         message = f"{request.intent_id[:80]} {reason or 'does not exist'}."
         raise CodePlaneError("INTENT_NOT_ACTIVE", message, details={"active_intents": list(rules.active_ids(now))})
     if rules.delegation(intent.id) is not None:
-        message = f"{intent.id} was given by another session; ask for its parent {intent.parent}."
+        message = f"{intent.id} was delegated by another session; ask for its parent {intent.parent}."
         raise CodePlaneError("INTENT_NOT_ACTIVE", message)
     paths = list(dict.fromkeys(path.strip().removeprefix("./") for path in request.paths))
     for path in paths:
@@ -78,16 +78,16 @@ def _check(path: str) -> None:
     except ValueError as error:
         raise CodePlaneError("INVALID_ARGUMENTS", f"{error}.", hint="Send paths such as src/app/**.") from error
     if is_protected_name(RepoPath(path.rstrip("/*") or ".git").text):
-        message = f"{path} belongs to CodePlane, git or an agent's configuration; no intent can own it."
+        message = f"{path} belongs to CodePlane, git or an agent's configuration; intents cannot own it."
         raise CodePlaneError("PROTECTED_PATH", message, details={"path": path})
 
 
 def _render(result: RequestScopeExpansionResult) -> str:
     if result.state == "in_scope":
-        return "These paths are in scope already."
+        return "These paths are already in scope."
     return (
         f"A person has been asked ({result.hold_id}): {', '.join(result.paths)}."
-        " Go on with other work; when it is granted, writing there works."
+        " Continue with other work; once granted, you can write there."
     )
 
 
@@ -98,15 +98,14 @@ REQUEST_SCOPE_EXPANSION = Operation(
     request_type=RequestScopeExpansionRequest,
     result_type=RequestScopeExpansionResult,
     effect=EffectClass.RECORD,
-    effects=no_effects,
-    handler=_handle,
+    plan=planned(_handle),
     render=_render,
-    when_to_use=("A write was refused with SCOPE_VIOLATION and belongs to the intent all the same.",),
+    when_to_use=("A write was refused with SCOPE_VIOLATION but belongs to the intent.",),
     when_not_to_use=("Another active intent owns the files: select that one.",),
     examples=(
         Example(
             "Ask for one more file",
-            {"intent_id": "INT-001", "paths": ["src/app/views.py"], "reason": "the caller has to change, too"},
+            {"intent_id": "INT-001", "paths": ["src/app/views.py"], "reason": "the caller must change too"},
         ),
     ),
 )

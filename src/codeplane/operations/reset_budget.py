@@ -1,14 +1,14 @@
-"""`reset_budget`: start the session's read budget anew."""
+"""`reset_budget`: reset the session's read budget."""
 
 from pydantic import Field
 
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation, no_effects
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 
 
 class ResetBudgetRequest(Request):
-    """Nothing to say."""
+    """No arguments."""
 
 
 class ResetBudgetResult(Result):
@@ -32,12 +32,11 @@ def _render(result: ResetBudgetResult) -> str:
 RESET_BUDGET = Operation(
     name="reset_budget",
     family="files",
-    summary="Start this session's read budget anew.",
+    summary="Reset this session's read budget.",
     request_type=ResetBudgetRequest,
     result_type=ResetBudgetResult,
     effect=EffectClass.RECORD,
-    effects=no_effects,
-    handler=_handle,
+    plan=planned(_handle),
     render=_render,
     when_to_use=("A read was refused with READ_BUDGET_EXCEEDED and more source is needed.",),
     when_not_to_use=("Before that: the budget only reminds you to read less.",),

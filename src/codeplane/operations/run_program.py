@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,16 +12,17 @@ from codeplane.core.printable import counted
 from codeplane.core.sandbox import ProgramError, ProgramOutcome, StopProgramError
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.answer import Answer, Outcome
+from codeplane.operations.call_record import CallControls, RunningProgram
 from codeplane.operations.dispatch import CALL, dispatch
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation, no_effects
-from codeplane.operations.perform import CallControls, Door
+from codeplane.operations.operation import CallContext, Example, Operation, planned
+from codeplane.operations.perform import Door
 
 NAME = "run"
 _MAX_SHOWN = 20_000
-# Of a longer output so much of the beginning is shown, and the rest from the end.
+# A longer output is cut in the middle; this much of its beginning is shown.
 _HEAD = 16_000
-# One search of a program gives up to so many hits, page by page.
+# The most hits of one search in a program, fetched page by page.
 _PAGE = 100
 _MAX_HITS = 1_000
 
@@ -42,7 +42,7 @@ class RunRequest(Request):
         "for h in references('Store.get'): print(h['path'], read(h['path'], h['line'], h['line'] + 3))\n"
         "for p in {h['path'] for h in search('old_name')}: edit(p, 'old_name', 'new_name', all=True)",
     )
-    atomic: bool = Field(False, description="Undo all when it fails.")
+    atomic: bool = Field(False, description="Undo everything on failure.")
 
 
 class RunResult(Result):
@@ -51,7 +51,7 @@ class RunResult(Result):
     printed: str
     returned: Any = None
     calls: int
-    mutation_id: str | None = Field(None, description="Undo takes back everything the program changed by this.")
+    mutation_id: str | None = Field(None, description="Undo all changes of the program with this id.")
     mutations: list[str] = Field(default_factory=list, description="Calls that changed something.")
 
 
@@ -60,10 +60,10 @@ class _Calls:
     """The calls of one program: each an ordinary call through the door."""
 
     context: CallContext
+    program: RunningProgram
     n_calls: int = 0
     mutations: list[str] = field(default_factory=list)
     held: Answer | None = None
-    is_fresh: bool = False
 
     def result(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Make one call and return its result; a refusal is an exception inside the program."""
@@ -104,21 +104,11 @@ class _Calls:
 
     def _dispatch(self, name: str, arguments: dict[str, Any]) -> Answer:
         context = self.context
-        operation = context.operations.get(name)
-        if operation is not None and operation.reads_index and not self.is_fresh:
-            self._refresh_index()
-        controls = CallControls(is_cancelled=context.is_cancelled, part_of=context.call_id, is_fresh=self.is_fresh)
+        controls = CallControls(is_cancelled=context.is_cancelled, program=self.program)
         return dispatch(Door(context.workspace, context.operations), name, arguments, context.caller, controls)
 
-    def _refresh_index(self) -> None:
-        """Bring the index up to date once: the program is one question, and its own changes update the index."""
-        with suppress(CodePlaneError):
-            # What is wrong with the index is told by the call that reads it.
-            self.context.workspace.refresh_index()
-            self.is_fresh = True
-
     def _has_changed(self, answer: Answer) -> bool:
-        """Tell whether undo has something to take back of a call, also of one that failed."""
+        """Tell whether a call, even a failed one, made changes that undo can revert."""
         operation = self.context.operations.get(answer.operation)
         if operation is None or not operation.effect.mutates:
             return False
@@ -126,7 +116,7 @@ class _Calls:
         return kept is not None and bool(kept[0].changes or kept[0].git is not None)
 
     def roll_back(self) -> ErrorReport | None:
-        """Undo all changes of the program together; return why nothing was undone, if so."""
+        """Undo all changes of the program together; on failure return the reason."""
         problem = self._dispatch("undo", {"operation": self.context.call_id}).error
         if problem is None:
             self.mutations.clear()
@@ -165,7 +155,7 @@ def _functions(calls: _Calls) -> dict[str, Callable[..., Any]]:
 
 
 def _handle(context: CallContext, request: RunRequest) -> RunResult:
-    calls = _Calls(context)
+    calls = _Calls(context, RunningProgram(context.call_id))
     try:
         outcome = context.workspace.sandbox.run(request.program, _functions(calls))
     except StopProgramError:
@@ -188,7 +178,7 @@ def _handle(context: CallContext, request: RunRequest) -> RunResult:
 def _held(calls: _Calls) -> CodePlaneError:
     report = calls.held.error if calls.held is not None else None
     if report is None:
-        return CodePlaneError("INTERNAL_ERROR", "The program was stopped without a reason.")
+        return CodePlaneError("INTERNAL_ERROR", "The program stopped without a reason.")
     return CodePlaneError(report.error, report.message, hint=report.required_action, details=dict(report.details))
 
 
@@ -204,14 +194,14 @@ def _shown_print(printed: str) -> str:
 
 
 def _ended(calls: _Calls, request: RunRequest, error: CodePlaneError) -> CodePlaneError:
-    """Return the failure of a program together with what it had done, or with the news that it was taken back."""
+    """Return the failure of a program together with what it had done, or a note that it was rolled back."""
     if not calls.mutations:
         return error
     n_changes = counted(len(calls.mutations), "change")
     program = calls.context.call_id
     problem = calls.roll_back() if request.atomic else None
     if problem is not None:
-        done = f"{n_changes} could not be taken back: {problem.message} Try undo {program} later."
+        done = f"{n_changes} could not be rolled back: {problem.message} Try undo {program} later."
     elif request.atomic:
         done = f"Taken back: {n_changes}."
     else:
@@ -238,14 +228,13 @@ def _render(result: RunResult) -> str:
 RUN = Operation(
     name=NAME,
     family="introspection",
-    summary="Run a short program in one call: loops over hits, filters, edits by rule; one undo takes it back.",
+    summary="Run a short program in one call: loops over hits, filters, edits by rule; one undo reverts it.",
     request_type=RunRequest,
     result_type=RunResult,
     effect=EffectClass.RECORD,
-    effects=no_effects,
-    handler=_handle,
+    plan=planned(_handle),
     render=_render,
-    when_to_use=("Several searches, reads or edits that follow a rule.",),
+    when_to_use=("Several searches, reads or edits by rule.",),
     when_not_to_use=("One search, one read or one edit: call it directly.",),
     examples=(
         Example(
@@ -253,7 +242,7 @@ RUN = Operation(
             {"program": "for hit in references('Store.get'):\n    print(hit['path'], hit['line'])"},
         ),
         Example(
-            "Replace in every file that holds a text, or in none",
+            "Replace a text in every file, or in none",
             {
                 "program": "for path in {hit['path'] for hit in search('old_name', whole_word=True)}:\n"
                 "    edit(path, old='old_name', new='new_name')",

@@ -1,4 +1,4 @@
-"""JSON schemas made from request and result types, kept short because a model pays for every character."""
+"""JSON schemas made from request and result types, kept short because models pay for every character."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ from codeplane.index.ignore_rules import BUILT_IN_SOURCE, matcher_for_all
 from codeplane.index.reconcile import IndexState
 from codeplane.index.text_search import (
     LineHit,
-    Place,
+    PageEnd,
     TextQuery,
     find_lines,
     find_lines_in,
@@ -22,12 +22,12 @@ from codeplane.index.text_search import (
     ordered_files,
     with_text_for_faults,
 )
-from codeplane.languages.file_names import language_of
+from codeplane.languages.catalog import language_of
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations import search_symbols
-from codeplane.operations.cursors import make_cursor, read_cursor
+from codeplane.operations.cursors import Position
 from codeplane.operations.models import Pagination
-from codeplane.operations.operation import CallContext, Example, Operation, no_effects
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 from codeplane.operations.search_code import defining_lines, with_code
 from codeplane.operations.search_models import (
     NAME,
@@ -37,17 +37,15 @@ from codeplane.operations.search_models import (
     SearchRequest,
     SearchResult,
     SymbolInfo,
-    question_of,
 )
 
 # How many files are ranked before the scope narrows them.
 _RANKED = 200
-# Up to so many lines are counted when a page does not hold all of them.
+# The most lines to count when a page does not hold all of them.
 _MAX_COUNTED = 1_000
 _OTHER_CASE_SCORE = 0.8
-# So many files with further hits are named.
+# The number of files with further hits to name.
 _MAX_LISTED = 10
-_GLOB = re.compile(r"[*?\[\]\\!#]|/$|\s$")
 
 
 def _handle(context: CallContext, request: SearchRequest) -> SearchResult:
@@ -75,7 +73,7 @@ def _found(context: CallContext, request: SearchRequest, ignored: frozenset[str]
     if request.mode == "lexical":
         repaired = with_text_for_faults(request.query) if request.regex else None
         if repaired is not None:
-            context.warnings.append(f"the expression is not valid; searched for `{repaired}`")
+            context.warnings.append(f"invalid expression; searched for `{repaired}`")
             request = request.model_copy(update={"query": repaired})
         return _lexical(context, request, ignored)
     if not request.query.strip():
@@ -91,7 +89,7 @@ def _found(context: CallContext, request: SearchRequest, ignored: frozenset[str]
 
 
 def _joined(parts: list[tuple[str, SearchResult]]) -> SearchResult:
-    """Return the answers to several queries as one; each says how many hits it has, none has further pages."""
+    """Return the answers to several queries as one; each reports its number of hits, none has further pages."""
     hits: list[SearchHit] = []
     about = []
     files: dict[str, int] = {}
@@ -116,7 +114,7 @@ def _how_many(part: SearchResult) -> str:
     if part.pagination.next_cursor is None:
         return f"{counted(len(part.results), 'hit')}."
     of = f" of {total}" if total is not None else ""
-    return f"the first {len(part.results)}{of} hits; ask for it alone to see more."
+    return f"the first {len(part.results)}{of} hits; search for it alone to see more."
 
 
 def _n_ignored(context: CallContext, request: SearchRequest, ignored: frozenset[str]) -> int:
@@ -129,16 +127,16 @@ def _n_ignored(context: CallContext, request: SearchRequest, ignored: frozenset[
 
 def _lexical(context: CallContext, request: SearchRequest, ignored: frozenset[str]) -> SearchResult:
     if request.scope.kinds:
-        context.warnings.append("`kinds` says nothing about lines of text; it was not used")
+        context.warnings.append("`kinds` does not apply to text lines; ignored")
     query = _query(request, ignored)
     index = context.workspace.index
-    epoch, after = _place(context, request)
+    epoch, after = _place(context.position)
     state = index.state(epoch)
-    if request.cursor is not None and read_cursor(context.workspace, NAME, request.cursor).get("any_case") is True:
+    if context.position is not None and "any_case" in context.position:
         query = replace(query, ignore_case=True)
     if epoch is not None and state.epoch != index.state().epoch:
         context.warnings.append(f"this page is of epoch {epoch}; the files have changed since")
-    ranked_from = _ranked_from(context, request)
+    ranked_from = _ranked_from(context.position)
     hits = _found_lines(context, state, query, request, after if ranked_from is None else None)
     if not hits and after is None and not request.regex and not query.ignore_case:
         other_case = replace(query, ignore_case=True)
@@ -152,13 +150,13 @@ def _lexical(context: CallContext, request: SearchRequest, ignored: frozenset[st
         found = _result(context, state, query, request, hits)
     if request.enrichment != "none":
         with index.facts() as reader:
-            # The lines may be of an older page's state, and a newer one may have been published meanwhile.
+            # The lines may belong to an older page's state, and a newer one may have been published since.
             found = search_symbols.enriched(reader, request.enrichment, found, state)
     return found
 
 
 def _can_be_ranked(query: TextQuery, hits: list[LineHit]) -> bool:
-    """Tell whether whole words come before parts: for a name, when all its lines are known."""
+    """Tell whether to rank whole words first: for a name, if all its lines are known."""
     return query.text.isidentifier() and not query.is_regex and len(hits) < _MAX_COUNTED
 
 
@@ -174,17 +172,17 @@ def _best_first(
         return not hit.is_word, (hit.path, hit.line) not in defined, hit.path not in definers
 
     ordered = sorted(hits, key=rank)
-    start = _ranked_from(context, request) or 0
-    if start and read_cursor(context.workspace, NAME, request.cursor or "").get("before") != _stamp(ordered[:start]):
-        raise CodePlaneError("CURSOR_EXPIRED", "What the earlier pages showed has changed.")
+    start = _ranked_from(context.position) or 0
+    if context.position is not None and start and context.position.text("before") != _stamp(ordered[:start]):
+        raise CodePlaneError("CURSOR_EXPIRED", "The results of earlier pages have changed.")
     end = start + request.limit
     result = _result(context, state, query, request, ordered[start:end])
     if len(ordered) <= end:
         return result.model_copy(update={"pagination": Pagination(total_estimate=len(ordered))})
-    place = {"epoch": state.epoch, "ranked": end, "before": _stamp(ordered[:end]), "question": question_of(request)}
+    place: dict[str, Any] = {"epoch": state.epoch, "ranked": end, "before": _stamp(ordered[:end])}
     if query.ignore_case and not request.ignore_case:
         place["any_case"] = True
-    pages = Pagination(next_cursor=make_cursor(context.workspace, NAME, place), total_estimate=len(ordered))
+    pages = Pagination(next_cursor=context.next_page(place), total_estimate=len(ordered))
     return result.model_copy(update={"pagination": pages, "hits_per_file": _per_file(ordered)})
 
 
@@ -192,24 +190,21 @@ def _stamp(hits: list[LineHit]) -> str:
     return digest([[hit.path, hit.line] for hit in hits])[:8]
 
 
-def _ranked_from(context: CallContext, request: SearchRequest) -> int | None:
+def _ranked_from(position: Position | None) -> int | None:
     """Return where a later page of a ranked answer begins; None for the first page and for others."""
-    if request.cursor is None:
-        return None
-    start = read_cursor(context.workspace, NAME, request.cursor).get("ranked")
-    return start if isinstance(start, int) and start > 0 else None
+    return position.number("ranked") if position is not None and "ranked" in position else None
 
 
 def _found_lines(
-    context: CallContext, state: IndexState, query: TextQuery, request: SearchRequest, after: Place | None
+    context: CallContext, state: IndexState, query: TextQuery, request: SearchRequest, after: PageEnd | None
 ) -> list[LineHit]:
-    """Return the lines of a page, and on the first page those after it too, so that they can be counted."""
+    """Return the lines of a page, and on the first page those after it too, so they can be counted."""
     most = request.limit + 1 if after is not None or request.regex else max(request.limit + 1, _MAX_COUNTED)
     return list(itertools.islice(find_lines(state, query, after, context.workspace.clock), most))
 
 
 def _ranked(context: CallContext, state: IndexState, query: TextQuery, request: SearchRequest) -> SearchResult:
-    """Answer a text that stands nowhere as written with the files that hold all its words."""
+    """Answer a text that no line contains with the files that contain all its words."""
     result = _result(context, state, query, request, [])
     in_scope = {file.path: file for file in ordered_files(state, query)}
     words = TextQuery(_any_word(request.query), is_regex=True, ignore_case=True)
@@ -222,7 +217,7 @@ def _ranked(context: CallContext, state: IndexState, query: TextQuery, request: 
     if not found:
         return result
     hits = [hit.model_copy(update={"score": 0.5, "match_type": "fuzzy"}) for hit in found]
-    about = "No line holds this text as written; files that hold all its words, the best first:"
+    about = "No line contains this text as written; files that contain all its words, best first:"
     return result.model_copy(update={"results": hits, "about": about})
 
 
@@ -233,8 +228,8 @@ def _best_files(context: CallContext, query: str) -> list[str]:
     try:
         return [hit.path for hit in context.workspace.index.lexical_search(query, _RANKED)]
     except CodePlaneError as error:
-        # That no line holds the text is known all the same.
-        context.warnings.append(f"files that hold the words apart are not listed: {error.message}")
+        # It is still known that no line contains the text.
+        context.warnings.append(f"files that contain the words separately are not listed: {error.message}")
         return []
 
 
@@ -255,55 +250,35 @@ def _query(request: SearchRequest, without: frozenset[str]) -> TextQuery:
     )
 
 
-def _files_of(request: SearchRequest) -> tuple[str, ...]:
-    """Return the files that a search for text is confined to, empty when they cannot be known from the request."""
-    names = [pattern.removeprefix("/") for pattern in request.scope.paths if "/" in pattern[:-1]]
-    is_exact = all(not _GLOB.search(name) for name in names) and len(names) == len(request.scope.paths)
-    return tuple(names) if request.mode == "lexical" and request.cursor is None and is_exact else ()
-
-
-def _needs_links(request: SearchRequest) -> bool:
-    """Tell whether an answer rests on links; `Class.member` may be a member that a base has."""
-    if request.mode in {"references", *RELATIONS} or request.enrichment != "none":
-        return True
-    return request.mode != "lexical" and not request.query.strip().isidentifier()
-
-
 def _check_patterns(patterns: list[str]) -> None:
     for pattern in patterns:
         try:
             matcher_for_all([pattern])
         except ValueError as error:
-            raise CodePlaneError("INVALID_ARGUMENTS", f"The path pattern `{pattern[:80]}` selects nothing.") from error
+            raise CodePlaneError("INVALID_ARGUMENTS", f"The path pattern `{pattern[:80]}` matches nothing.") from error
 
 
 def _check_languages(context: CallContext, names: list[str]) -> None:
-    """Say it when no file is of a language: that nothing was found would otherwise look like an answer."""
+    """Report a language without files; otherwise finding nothing would look like an answer."""
     if not names:
         return
     aliases = language_aliases()
     present = {file.language for file in context.workspace.index.state().files.values()}
     for name in names:
         if aliases.get(name.lower(), name.lower()) not in present:
-            context.warnings.append(f"no file here is of the language `{name[:40]}`; there are {_listed(present)}")
+            context.warnings.append(f"no file here has the language `{name[:40]}`; there are {_listed(present)}")
 
 
 def _listed(names: set[str]) -> str:
     return ", ".join(sorted(names)) or "none"
 
 
-def _place(context: CallContext, request: SearchRequest) -> tuple[int | None, Place | None]:
-    if request.cursor is None:
+def _place(position: Position | None) -> tuple[int | None, PageEnd | None]:
+    if position is None:
         return None, None
-    state: dict[str, Any] = read_cursor(context.workspace, NAME, request.cursor)
-    if state.get("question") != question_of(request):
-        raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to another query.")
-    epoch, path, line = (state.get(name) for name in ("epoch", "path", "line"))
-    if isinstance(epoch, int) and _ranked_from(context, request) is not None:
-        return epoch, None
-    if not isinstance(epoch, int) or not isinstance(path, str) or not isinstance(line, int):
-        raise CodePlaneError("CURSOR_INVALID", "The cursor was not made by search.")
-    return epoch, Place(path, line)
+    if "ranked" in position:
+        return position.number("epoch"), None
+    return position.number("epoch"), PageEnd(position.text("path"), position.number("line"))
 
 
 def _result(
@@ -314,10 +289,10 @@ def _result(
     is_other_case = query.ignore_case and not request.ignore_case
     if len(hits) > request.limit:
         last = page[-1]
-        place = {"epoch": state.epoch, "path": last.path, "line": last.line, "question": question_of(request)}
+        place: dict[str, Any] = {"epoch": state.epoch, "path": last.path, "line": last.line}
         if is_other_case:
             place["any_case"] = True
-        cursor = make_cursor(context.workspace, NAME, place)
+        cursor = context.next_page(place)
     searched = ordered_files(state, query)
     problems: dict[str, int] = {}
     for file in searched:
@@ -332,7 +307,7 @@ def _result(
         pagination=Pagination(next_cursor=cursor, total_estimate=_total(request, hits, cursor)),
         query_time_ms=0,
         epoch=state.epoch,
-        about="No line holds this text in this case; lines that hold it in another:" if is_other_case else None,
+        about="No line contains this text in this case; lines that match in another case:" if is_other_case else None,
         hits_per_file=_per_file(hits) if cursor is not None else {},
         files_searched=len(searched) - sum(bool(file.problem) for file in searched),
         not_searched=dict(sorted(problems.items())),
@@ -348,7 +323,7 @@ def _per_file(hits: list[LineHit]) -> dict[str, int]:
 
 
 def _total(request: SearchRequest, hits: list[LineHit], cursor: str | None) -> int | None:
-    """Return how many lines there are, None when they were not all counted."""
+    """Return the number of lines, None when not all were counted."""
     is_counted = cursor is None or (not request.regex and len(hits) < _MAX_COUNTED)
     return len(hits) if is_counted and request.cursor is None else None
 
@@ -378,7 +353,7 @@ def _render(result: SearchResult) -> str:
         lines.extend(f"not searched: {count} {reason}" for reason, count in result.not_searched.items())
     if result.ignored_files:
         many = counted(result.ignored_files, "file")
-        lines.append(f"{many} that git ignores not searched: `include_ignored: true` adds them.")
+        lines.append(f"{many} ignored by git not searched: `include_ignored: true` adds them.")
     if result.pagination.next_cursor:
         total = result.pagination.total_estimate
         of = f"{len(result.results)} of {total} are shown; " if total is not None else ""
@@ -399,7 +374,7 @@ def _hit_lines(results: list[SearchHit]) -> list[str]:
 
 
 def _route(hit: SearchHit) -> str | None:
-    """Return how a file that is a hit as a whole relates to the query; such files are listed together."""
+    """Return how a whole-file hit relates to the query; such files are listed together."""
     is_whole = hit.symbol is not None and hit.symbol.kind in {"import", "test file"} and hit.tier is None
     return hit.matched if is_whole else None
 
@@ -433,7 +408,7 @@ def _code_lines(pieces: list[CodePiece]) -> list[str]:
 
 
 def _left_out(result: SearchResult) -> list[str]:
-    """Say which files have more hits than are shown, when the answer is a page of many."""
+    """Say which files have more hits than are shown, if the answer is one of many pages."""
     if not result.pagination.next_cursor:
         return []
     shown = Counter(hit.path for hit in result.results)
@@ -474,17 +449,16 @@ def _named(symbol: SymbolInfo) -> str:
 SEARCH = Operation(
     name=NAME,
     family="search",
-    summary="Find text, where a symbol is defined, what refers to it or relates to it; with code if you like.",
+    summary="Find text, symbol definitions, references and relations; optionally with code.",
     request_type=SearchRequest,
     result_type=SearchResult,
     effect=EffectClass.READ,
-    effects=no_effects,
-    handler=_handle,
+    plan=planned(_handle),
     render=_render,
     when_to_use=(
-        "You look for a word, a message or a piece of code, and need every line that holds it.",
+        "You need every line that contains a word, message or piece of code.",
         "You want to know where a name is defined (mode=definitions) or used (mode=references, callers).",
-        "You ask for relations: overrides, subclasses, implementations, importers, tests_of.",
+        "You need relations: overrides, subclasses, implementations, importers, tests_of.",
     ),
     when_not_to_use=("You know the file: use read_source.", "You need file names only: use list_files."),
     examples=(
@@ -499,6 +473,4 @@ SEARCH = Operation(
     ),
     profiles=frozenset({"classic", "core"}),
     reads_index=True,
-    reads_only=_files_of,
-    needs_links=_needs_links,
 )

@@ -1,4 +1,4 @@
-"""Source text around the hits of a search, so that no read has to follow: every line is shown once."""
+"""Source text around search hits, so no read has to follow; every line is shown once."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -18,14 +18,14 @@ from codeplane.operations.operation import CallContext
 from codeplane.operations.search_models import CodePiece, SearchHit, SearchRequest, SearchResult
 
 _CHARACTERS_PER_TOKEN = 4
-# A definition of so many lines is shown whole around a hit; a longer one is cut around its hits.
+# A definition up to this many lines is shown whole; a longer one is cut around its hits.
 _SHORT = 30
 _LINES_AROUND = 6
 _LINES_AROUND_TOP_LEVEL = 3
 # The beginning of a long definition that was asked for by name.
 _HEAD = 40
 _MAX_LINE = 400
-# A header has at most so many lines, and a docstring of more than so many is cut.
+# The most lines of a header, and of a docstring before it is cut.
 _MAX_HEADER = 20
 _LONG_DOCSTRING = 4
 _CONTAINERS = frozenset(
@@ -43,9 +43,9 @@ _CONTAINERS = frozenset(
 def with_code(
     context: CallContext, reader: FactReader, request: SearchRequest, result: SearchResult, state: IndexState | None
 ) -> SearchResult:
-    """Add the text around each hit, the first hits first, as far as the budget goes; the others stay lines.
+    """Add the text around each hit, the first hits first, within the budget; the others stay lines.
 
-    `state` is the one that the hits are of, None for the newest.
+    `state` is the state that the hits come from, None for the newest.
     """
     room = request.budget * _CHARACTERS_PER_TOKEN
     files: dict[str, _ShownFile] = {}
@@ -100,7 +100,7 @@ class _ShownFile:
         return sum(len(self.lines[number - 1]) + 6 for number in wanted if number not in self.shown)
 
     def add(self, hit: int, wanted: Iterable[int], end: int) -> None:
-        """Show these lines of something that goes on until `end`; one of them is a hit."""
+        """Show these lines of something that continues to `end`; one of them is a hit."""
         wanted = {*wanted, hit}
         self.shown |= wanted
         self.hits.add(hit)
@@ -174,7 +174,7 @@ def _lines_for(file: _ShownFile, hit: SearchHit, request: SearchRequest, room: i
 
 
 def _docstring(file: "_ShownFile", name_line: int, last: int) -> range:
-    """Return the lines of a long docstring after its first one; they say little about the code and cost much."""
+    """Return the lines of a long docstring after its first one; they say little about the code but cost many tokens."""
     for start in range(name_line + 1, min(last, name_line + _MAX_HEADER, len(file.lines)) + 1):
         text = file.lines[start - 1].strip().lstrip("rbuRBU")
         quotes = text[:3]

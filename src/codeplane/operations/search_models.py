@@ -1,11 +1,10 @@
-"""What `search` is asked and what it answers."""
+"""The request and result of `search`."""
 
 import itertools
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from codeplane.core.canonical_json import digest
 from codeplane.operations.models import RARELY, Lenient, ListOfOne, Pagination, Request, Result
 
 NAME = "search"
@@ -27,6 +26,7 @@ class SearchScope(Lenient):
 class SearchRequest(Request):
     """What to look for."""
 
+    PAGE_FIELDS: ClassVar[frozenset[str]] = frozenset({"limit", "include_snippets"})
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
         "query": ("pattern", "text", "q"),
         "queries": ("patterns",),
@@ -56,7 +56,7 @@ class SearchRequest(Request):
     regex: bool = Field(False, description="RE2.")
     ignore_case: bool = False
     whole_word: bool = Field(False, json_schema_extra=RARELY)
-    certainty: Literal["sure", "all"] = Field("sure", description="all: also what may be meant.")
+    certainty: Literal["sure", "all"] = Field("sure", description="all: also possible matches.")
     show: Literal["lines", "code"] = Field("lines", description="code: definitions around the hits; no read needed.")
     context: int = Field(0, ge=0, le=50, description="Lines around each hit.")
     budget: int = Field(2_500, ge=100, le=20_000, description="Tokens of code.", json_schema_extra=RARELY)
@@ -87,7 +87,7 @@ class SearchRequest(Request):
     @model_validator(mode="before")
     @classmethod
     def _scope_beside_the_query(cls, data: Any, info: ValidationInfo) -> Any:
-        """Accept what belongs into `scope` beside the query, where other search tools have it."""
+        """Accept `scope` fields beside the query, where other search tools have them."""
         if not isinstance(data, dict) or "scope" in data:
             return data
         names = {*SearchScope.model_fields, *itertools.chain.from_iterable(SearchScope.ALIASES.values())}
@@ -100,7 +100,7 @@ class SearchRequest(Request):
 
 
 class SymbolInfo(Result):
-    """What is defined, or where a line stands."""
+    """A definition, or the one around a line."""
 
     name: str
     kind: str
@@ -119,20 +119,20 @@ class SearchHit(Result):
     column: int
     snippet: str | None = None
     symbol: SymbolInfo | None = None
-    score: float = Field(description="How sure the hit is: 1 as asked or proven, less for other case, form or doubt.")
+    score: float = Field(description="Confidence: 1 exact or proven, less for other case, form or doubt.")
     match_type: Literal["exact", "fuzzy", "semantic"]
-    matched: str | None = Field(None, description="How a symbol fits the query or relates to it.")
+    matched: str | None = Field(None, description="How a symbol matches the query or relates to it.")
     tier: Literal["PROVEN", "STRONG", "ANCHORED"] | None = None
     role: Literal["reference", "definition", "import", "export"] | None = Field(None, description="Of a reference.")
     query: str | None = Field(None, description="Which of several queries found it.")
 
 
 class CodePiece(Result):
-    """Lines of one file, in a row; each line stands in one piece only."""
+    """Consecutive lines of one file; each line is in one piece only."""
 
     path: str
     start_line: int
-    hits: list[int] = Field(description="The lines that were found.")
+    hits: list[int] = Field(description="The lines with hits.")
     content: str
     goes_on_until: int | None = Field(None, description="The last line of a definition that is cut here.")
 
@@ -148,13 +148,7 @@ class SearchResult(Result):
     pagination: Pagination
     query_time_ms: int
     epoch: int
-    about: str | None = Field(None, description="What the references are of, and what is not among them.")
+    about: str | None = Field(None, description="What the references point to, and what is not included.")
     files_searched: int
-    ignored_files: int = Field(0, description="Files in scope that were not searched because git ignores them.")
+    ignored_files: int = Field(0, description="Files in scope not searched because git ignores them.")
     not_searched: dict[str, int] = Field(description="Files in scope whose text is not indexed, by reason.")
-
-
-def question_of(request: SearchRequest) -> str:
-    """Return what binds a cursor to its question; page size and snippets may change from page to page."""
-    asked = request.model_dump(mode="json", exclude={"cursor", "limit", "include_snippets"})
-    return digest(asked)[:16]

@@ -10,7 +10,7 @@ from codeplane.core.printable import counted
 from codeplane.index.call_sites import calls_among
 from codeplane.index.dependents import computes_imports
 from codeplane.index.facts.outline import NAME_START, PATH
-from codeplane.index.facts.reader import FactFile, FactReader
+from codeplane.index.facts.reader import FactFile, FactReader, Place
 from codeplane.index.file_order import is_test_file
 from codeplane.index.import_search import file_or_module
 from codeplane.index.linking.stored_links import Tier
@@ -24,7 +24,6 @@ from codeplane.index.reference_search import (
     symbols_of,
 )
 from codeplane.index.relations import (
-    Place,
     TypeGraph,
     holder_of,
     importers,
@@ -42,20 +41,18 @@ from codeplane.languages.facts import DefinitionKind, ReferenceRole
 from codeplane.operations.operation import CallContext
 from codeplane.operations.search_models import SearchHit, SearchRequest, SearchResult, SymbolInfo
 from codeplane.operations.search_symbols import (
-    _MEANT,
     MAX_AMBIGUOUS,
-    _answer,
-    _check_unchanged,
-    _cursor,
-    _cursor_state,
-    _explained,
-    _info_of,
-    _instead_of_references,
-    _number,
-    _path_test,
-    _reference_hit,
-    _symbol_hit,
-    _symbols,
+    MEANT,
+    check_unchanged,
+    explained,
+    info_of,
+    instead_of_references,
+    page_answer,
+    path_test,
+    reference_hit,
+    symbol_cursor,
+    symbol_hit,
+    symbols_meant,
 )
 
 _OF_FILES = frozenset({"importers", "tests_of"})
@@ -82,7 +79,7 @@ _NOT_FOLLOWED = {
 
 @dataclass(slots=True)
 class _Found:
-    """What an answer rests on: the hits in order, and the sentences that say what they are and what is missing."""
+    """The parts of an answer: the hits in order, and notes on what they are and what is missing."""
 
     hits: list[SearchHit] = field(default_factory=list)
     about: list[str] = field(default_factory=list)
@@ -104,26 +101,26 @@ def relations(context: CallContext, request: SearchRequest) -> SearchResult:
     """Answer how other definitions or files relate to the one that the query names."""
     index = context.workspace.index
     with index.facts() as reader:
-        question = _Question(context, reader, request, _path_test(context, request))
+        question = _Question(context, reader, request, path_test(context, request))
         file = _file_of(reader, request) if request.mode in _OF_FILES else None
-        symbols: list[SymbolHit] = [] if file is not None else _meant(context, reader, request)
+        symbols: list[SymbolHit] = [] if file is not None else _matching_definitions(context, reader, request)
         if not symbols and file is None and request.mode in _OF_FILES:
             file = file_or_module(reader, request.query.strip())
         meant = symbols_of(reader, symbols)
         if file is None and (not meant or len(meant) > MAX_AMBIGUOUS):
             shown = [one.asked for one in meant]
-            return _explained(reader, request, _instead_of_references(context, reader, request, shown))
+            return explained(reader, request, instead_of_references(context, reader, request, shown))
         found = _Found()
         if file is not None:
             _OF_FILE[request.mode](question, file, found)
         for symbol in meant:
             _OF_SYMBOL[request.mode](question, symbol, found)
-        return _explained(reader, request, _page(question, found))
+        return explained(reader, request, _page(question, found))
 
 
-def _meant(context: CallContext, reader: FactReader, request: SearchRequest) -> list[SymbolHit]:
+def _matching_definitions(context: CallContext, reader: FactReader, request: SearchRequest) -> list[SymbolHit]:
     """Return the definitions that the query names, as for references, of kinds that the mode is about."""
-    hits = [hit for hit in _symbols(context, reader, request) if hit.match in _MEANT]
+    hits = [hit for hit in symbols_meant(context, reader, request) if hit.match in MEANT]
     exact = [hit for hit in hits if hit.match is Match.EXACT]
     fitting = [hit for hit in exact or hits if hit.kind in _KINDS.get(request.mode, {hit.kind})]
     return fitting or exact or hits
@@ -150,14 +147,13 @@ def _file_of(reader: FactReader, request: SearchRequest) -> FactFile | None:
 def _page(question: _Question, found: _Found) -> SearchResult:
     request, reader = question.request, question.reader
     context = question.context
-    state = _cursor_state(context, request)
-    offset = _number(state, "offset") if state is not None else 0
+    offset = context.position.number("offset") if context.position is not None else 0
     places = [[hit.path, hit.line, hit.column] for hit in found.hits]
-    _check_unchanged(state, [len(places), *places[:offset]])
+    check_unchanged(context.position, [len(places), *places[:offset]])
     end = min(offset + request.limit, len(places))
-    cursor = _cursor(context, request, [len(places), *places[:end]], {"offset": end}) if len(places) > end else None
+    cursor = symbol_cursor(context, [len(places), *places[:end]], {"offset": end}) if len(places) > end else None
     hits = found.hits[offset:end]
-    return _answer(context.workspace.index.state(), reader, hits, cursor, "\n".join(found.about), len(places))
+    return page_answer(context.workspace.index.state(), reader, hits, cursor, "\n".join(found.about), len(places))
 
 
 def _title(symbol: Symbol) -> str:
@@ -174,7 +170,7 @@ def _callers(question: _Question, symbol: Symbol, found: _Found) -> None:
     found.about.append(f"{_title(symbol)}: {counted(len(calls), 'call')}")
     if others:
         found.about.append(
-            f"{counted(others, 'other use')} (passed on, inherited, as a type) not listed: mode=references."
+            f"{counted(others, 'other use')} (passed on, inherited, used as a type) not listed: mode=references."
         )
     if n_unknown:
         found.about.append(f"{counted(n_unknown, 'use')} whose syntax is not known not listed: mode=references.")
@@ -189,7 +185,7 @@ def _callers(question: _Question, symbol: Symbol, found: _Found) -> None:
             f"Not listed: {least}{counted(len(possible), 'call')} of the name that could not be resolved, such as on"
             " receivers of unknown type: certainty=all lists them."
         )
-    _say_how_else_it_is_called(question, symbol, found)
+    _note_indirect_calls(question, symbol, found)
 
 
 def _calls(reader: FactReader, uses: Iterable[ReferenceHit]) -> tuple[list[ReferenceHit], int]:
@@ -216,7 +212,7 @@ def _possible_calls(question: _Question, symbol: Symbol) -> Iterator[ReferenceHi
 
 
 def _call_hit(reader: FactReader, call: ReferenceHit, request: SearchRequest) -> SearchHit:
-    hit = _reference_hit(call, [], 0, request)
+    hit = reference_hit(call, [], 0, request)
     return hit.model_copy(update={"symbol": _around(reader, call.path, call.line)})
 
 
@@ -227,10 +223,10 @@ def _around(reader: FactReader, path: str, line: int) -> SymbolInfo | None:
     number = innermost(outline, line) if outline is not None else None
     if outline is None or number is None:
         return None
-    return _info_of(outline, number).model_copy(update={"signature": None, "end_line": None})
+    return info_of(outline, number).model_copy(update={"signature": None, "end_line": None})
 
 
-def _say_how_else_it_is_called(question: _Question, symbol: Symbol, found: _Found) -> None:
+def _note_indirect_calls(question: _Question, symbol: Symbol, found: _Found) -> None:
     asked = symbol.asked
     holder = holder_of(question.reader, asked)
     graph = type_graph(question.reader, asked.file.language) if holder is not None else None
@@ -294,7 +290,7 @@ def _go_implementations(question: _Question, graph: TypeGraph, symbol: Symbol, f
     own = (symbol.asked.file.file_id, symbol.asked.number)
     answer = go_implementations(question.reader, graph, own)
     if not answer.methods:
-        found.about.append(f"{_title(symbol)} has no methods that are known here; every type may implement it.")
+        found.about.append(f"{_title(symbol)} has no known methods; every type may implement it.")
         return
     doubtful = [*answer.other_signatures, *answer.may_embed] + (answer.sure if answer.unknown_parts else [])
     sure = [place for place in answer.sure if not answer.unknown_parts and _is_in(question, place)]
@@ -323,11 +319,11 @@ def _overrides(question: _Question, symbol: Symbol, found: _Found) -> None:
     mixed = mixins_before(reader, graph, asked.name, holder) if asked.file.language == "python" else []
     for place, mixing in mixed:
         if _is_in(question, place):
-            found.hits.append(_related(question, place, f"comes first in {_name_at(reader, mixing)}"))
+            found.hits.append(_related(question, place, f"takes precedence in {_name_at(reader, mixing)}"))
     n_found = len(below) + len(impls)
     found.about.append(f"{_title(symbol)}: {counted(n_found, 'override')}")
     if mixed:
-        found.about.append(f"{counted(len(mixed), 'more member')} of other bases come first in a subclass.")
+        found.about.append(f"{counted(len(mixed), 'more member')} of other bases take precedence in a subclass.")
     above = overridden(reader, graph, asked, holder)
     if above:
         found.about.append(f"It overrides {_places(reader, above)}.")
@@ -363,7 +359,7 @@ def _add_unresolved(
 ) -> None:
     """Say which classes have a base that may be one of these, or list them when all are asked for.
 
-    With a member only those count that have it, or a subclass of theirs has.
+    With a member, only classes count that have it themselves or in a subclass.
     """
     known = {*below, *symbol.targets}
     doubtful = [place for place in graph.unresolved if place not in known and _is_in(question, place)]
@@ -389,7 +385,7 @@ def _add_doubtful(
         found.about.append(f"{text} (marked `may be`).")
     else:
         found.about.append(
-            f"Perhaps not complete: {text}, such as {_places(question.reader, places[:1])}: certainty=all lists them."
+            f"Possibly incomplete: {text}, such as {_places(question.reader, places[:1])}: certainty=all lists them."
         )
 
 
@@ -454,7 +450,7 @@ def _add_importers(
     computing = _computed_imports(question)
     if computing:
         files = counted(len(computing), "file")
-        doubt = f"Perhaps not complete: {files} import by a computed name, such as {computing[0]}."
+        doubt = f"Possibly incomplete: {files} import by a computed name, such as {computing[0]}."
         found.about[:] = [*(line for line in found.about if line != doubt), doubt]
 
 
@@ -478,7 +474,7 @@ def _tests_of_symbol(question: _Question, symbol: Symbol, found: _Found) -> None
         if info is None or use.role is ReferenceRole.IMPORT or key in seen:
             continue
         seen.add(key)
-        hit = _reference_hit(use, [], 0, question.request)
+        hit = reference_hit(use, [], 0, question.request)
         found.hits.append(hit.model_copy(update={"symbol": info, "matched": "refers to it", "tier": None}))
     found.about.append(f"{_title(symbol)}: {counted(len(seen), 'test')} refer to it.")
     _add_tests(question, symbol.asked.file, {path for path, _ in seen}, _title(symbol), found, symbol.asked.name)
@@ -493,7 +489,7 @@ def _add_tests(
 
     answer = affected_tests(question.reader, [file.path], None, {file.path: {name}} if name else {})
     matches = [one for one in answer.matches if one.path not in set(known) and question.accepts(one.path)]
-    # That a test uses the file does not say that it uses this definition.
+    # A test that uses the file need not use this definition.
     sure = [one for one in matches if one.confidence == HIGH and not name]
     shown = matches if question.wants_all else sure
     for one in shown:
@@ -510,7 +506,7 @@ def _add_tests(
     if answer.unknown_hops or answer.unresolved_files:
         hops = [*answer.unknown_hops, *(f"{path} is not a module" for path in answer.unresolved_files)]
         more = f" and {len(hops) - _MAX_NAMED} more" if len(hops) > _MAX_NAMED else ""
-        found.about.append(f"Perhaps not complete: {'; '.join(hops[:_MAX_NAMED])}{more}.")
+        found.about.append(f"Possibly incomplete: {'; '.join(hops[:_MAX_NAMED])}{more}.")
 
 
 def _is_in(question: _Question, place: Place) -> bool:
@@ -522,14 +518,14 @@ def _related(question: _Question, place: Place, words: str, *, is_sure: bool = T
     found = symbol_at(question.reader, *place)
     if found is None:
         raise CodePlaneError("INDEX_CORRUPT", "A definition that a class refers to is missing from the index.")
-    hit = _symbol_hit(question.reader, found, question.request)
+    hit = symbol_hit(question.reader, found, question.request)
     doubt = {} if is_sure else {"score": 0.5, "match_type": "fuzzy"}
     return hit.model_copy(update={"matched": words, **doubt})
 
 
 def _line_hit(question: _Question, file: FactFile, text: bytes, start: int, info: SymbolInfo, words: str) -> SearchHit:
     hit = hit_at(file.path, text, start, Tier.STRONG, ReferenceRole.IMPORT)
-    found = _reference_hit(hit, [], 0, question.request)
+    found = reference_hit(hit, [], 0, question.request)
     role = "import" if info.kind == "import" else None
     return found.model_copy(update={"symbol": info, "matched": words, "tier": None, "role": role})
 

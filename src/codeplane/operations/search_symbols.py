@@ -1,4 +1,4 @@
-"""The symbol modes of `search`: definitions and references, and what a line stands in."""
+"""The symbol modes of `search`: definitions and references, and the definition around a line."""
 
 import itertools
 from collections.abc import Callable
@@ -26,27 +26,25 @@ from codeplane.index.reference_search import (
 from codeplane.index.symbol_search import Match, SymbolHit, SymbolScope, find_symbols, innermost, kinds_from, symbol_at
 from codeplane.index.text_search import TextQuery, find_lines, language_aliases, snippet_of
 from codeplane.languages.facts import DefinitionKind
-from codeplane.operations.cursors import make_cursor, read_cursor
+from codeplane.operations.cursors import Position
 from codeplane.operations.models import Pagination
 from codeplane.operations.operation import CallContext
 from codeplane.operations.search_code import fact_file
 from codeplane.operations.search_models import (
-    NAME,
     SearchHit,
     SearchRequest,
     SearchResult,
     SymbolInfo,
-    question_of,
 )
 
 MAX_SIGNATURE = 100
-# With more definitions than this the list of them is the better answer to a question for references.
+# With more definitions than this, listing them is the better answer to a references search.
 MAX_AMBIGUOUS = 4
 _MAX_SOURCE_LINES = {"function": 80, "class": 200}
 _SCORES = {Match.EXACT: 1.0, Match.FORM: 0.9, Match.INHERITED: 0.8, Match.PREFIX: 0.7, Match.PART: 0.5, Match.TYPO: 0.3}
 _TIER_SCORES = {Tier.PROVEN: 1.0, Tier.STRONG: 0.9, Tier.ANCHORED: 0.5}
-_MEANT = frozenset({Match.EXACT, Match.FORM, Match.INHERITED})
-# What is often used through something whose type is not known, settings of a module included.
+MEANT = frozenset({Match.EXACT, Match.FORM, Match.INHERITED})
+# Kinds often used through values of unknown type, module settings included.
 _READ_BY_NAME = frozenset(
     {
         DefinitionKind.METHOD,
@@ -63,80 +61,78 @@ def definitions(context: CallContext, request: SearchRequest) -> SearchResult:
     """Answer where a symbol is defined; mode `symbol` also takes names that only contain the query."""
     index = context.workspace.index
     with index.facts() as reader:
-        state = _cursor_state(context, request)
-        offset = _number(state, "offset") if state is not None else 0
-        hits = _symbols(context, reader, request, offset + request.limit + 1)
+        position = context.position
+        offset = position.number("offset") if position is not None else 0
+        hits = symbols_meant(context, reader, request, offset + request.limit + 1)
         if request.mode == "definitions" and any(hit.match is Match.EXACT for hit in hits):
             hits = [hit for hit in hits if hit.match is Match.EXACT]
-        _check_unchanged(state, _hits_before(hits, offset))
+        check_unchanged(position, _hits_before(hits, offset))
         page = hits[offset : offset + request.limit]
         end = offset + len(page)
-        cursor = _cursor(context, request, _hits_before(hits, end), {"offset": end}) if len(hits) > end else None
-        results = [_symbol_hit(reader, hit, request) for hit in page]
+        cursor = symbol_cursor(context, _hits_before(hits, end), {"offset": end}) if len(hits) > end else None
+        results = [symbol_hit(reader, hit, request) for hit in page]
         about = None if hits else _nothing_found(context, request)
         total = None if cursor and request.mode == "symbol" else len(hits)
-        return _explained(reader, request, _answer(index.state(), reader, results, cursor, about, total))
+        return explained(reader, request, page_answer(index.state(), reader, results, cursor, about, total))
 
 
 def references(context: CallContext, request: SearchRequest) -> SearchResult:
     """Answer what refers to a symbol; a name with many definitions is answered with the list of them."""
     index = context.workspace.index
     with index.facts() as reader:
-        symbols = [hit for hit in _symbols(context, reader, request) if hit.match in _MEANT]
+        symbols = [hit for hit in symbols_meant(context, reader, request) if hit.match in MEANT]
         if any(hit.match is Match.EXACT for hit in symbols):
             symbols = [hit for hit in symbols if hit.match is Match.EXACT]
         imported = file_or_module(reader, request.query.strip()) if not symbols else None
         if imported is not None:
-            return _explained(reader, request, _imports_of(context, reader, request, imported))
+            return explained(reader, request, _imports_of(context, reader, request, imported))
         meant = symbols_of(reader, symbols)
         if not meant or len(meant) > MAX_AMBIGUOUS:
             shown = [one.asked for one in meant]
-            return _explained(reader, request, _instead_of_references(context, reader, request, shown))
-        accepts = _path_test(context, request)
-        state = _cursor_state(context, request)
+            return explained(reader, request, instead_of_references(context, reader, request, shown))
+        accepts = path_test(context, request)
         counts = [count_references(reader, symbol, accepts) for symbol in meant]
         totals = [count.total for count in counts]
-        after = _reference_place(state)
-        _check_unchanged(state, _references_before(reader, totals, after))
+        after = _reference_place(context.position)
+        check_unchanged(context.position, _references_before(reader, totals, after))
         found = _all_references(context, reader, request, meant, accepts, after)
         hits = list(itertools.islice(found, request.limit + 1))
         page = hits[: request.limit]
         cursor = None
         if len(hits) > request.limit:
             group, last = page[-1]
-            cursor = _reference_cursor(context, request, reader, totals, (group, last.path, last.start))
+            cursor = _reference_cursor(context, reader, totals, (group, last.path, last.start))
         n_open = None
         if request.certainty == "all" or not all(count.total for count in counts):
             n_open = sum(1 for _ in _possible(context, reader, meant, accepts, None))
-        results = [_reference_hit(hit, meant, group, request) for group, hit in page]
+        results = [reference_hit(hit, meant, group, request) for group, hit in page]
         about = _about(reader, meant, counts, n_open, request)
         total = sum(count.total for count in counts) + (n_open or 0 if request.certainty == "all" else 0)
-        return _explained(reader, request, _answer(index.state(), reader, results, cursor, about, total))
+        return explained(reader, request, page_answer(index.state(), reader, results, cursor, about, total))
 
 
 def _imports_of(context: CallContext, reader: FactReader, request: SearchRequest, file: FactFile) -> SearchResult:
     """Answer who imports a file."""
-    state = _cursor_state(context, request)
-    place = _reference_place(state)
+    place = _reference_place(context.position)
     n_files = count_importing_files(reader, file)
-    _check_unchanged(state, _references_before(reader, [n_files], place))
-    found = find_imports(reader, file, _path_test(context, request), place[1:] if place is not None else None)
+    check_unchanged(context.position, _references_before(reader, [n_files], place))
+    found = find_imports(reader, file, path_test(context, request), place[1:] if place is not None else None)
     hits = list(itertools.islice(found, request.limit + 1))
     page = hits[: request.limit]
     cursor = None
     if len(hits) > request.limit:
-        cursor = _reference_cursor(context, request, reader, [n_files], (0, page[-1].path, page[-1].start))
+        cursor = _reference_cursor(context, reader, [n_files], (0, page[-1].path, page[-1].start))
     about = f"{file.path}: imported by {_counted(n_files, 'file')}"
     if not file.modules:
-        about = f"{file.path} is no module that imports could be followed to."
-    results = [_reference_hit(hit, [], 0, request) for hit in page]
-    return _answer(context.workspace.index.state(), reader, results, cursor, about, None)
+        about = f"{file.path} is not a module that imports can be followed to."
+    results = [reference_hit(hit, [], 0, request) for hit in page]
+    return page_answer(context.workspace.index.state(), reader, results, cursor, about, None)
 
 
 def enriched(reader: FactReader, enrichment: str, result: SearchResult, state: IndexState | None) -> SearchResult:
-    """Say for every hit what it stands in; with `function` or `class` show that text too.
+    """Name the definition around every hit; with `function` or `class` show its text too.
 
-    Lines of a state are explained by the facts of its own texts, which are kept, whatever the newest state is.
+    Lines of a state use the stored facts of that state's texts, even if there is a newer state.
     """
     hits = []
     for hit in result.results:
@@ -145,17 +141,18 @@ def enriched(reader: FactReader, enrichment: str, result: SearchResult, state: I
     return result.model_copy(update={"results": hits})
 
 
-def _explained(reader: FactReader, request: SearchRequest, result: SearchResult) -> SearchResult:
+def explained(reader: FactReader, request: SearchRequest, result: SearchResult) -> SearchResult:
+    """Return the result with the definition around each hit, if requested."""
     return result if request.enrichment == "none" else enriched(reader, request.enrichment, result, None)
 
 
-def _symbols(context: CallContext, reader: FactReader, request: SearchRequest, wanted: int = 0) -> list[SymbolHit]:
-    """Return what the query means; in mode `symbol` names that only contain it fill up to the number that is wanted."""
+def symbols_meant(context: CallContext, reader: FactReader, request: SearchRequest, wanted: int = 0) -> list[SymbolHit]:
+    """Return the matching symbols; mode `symbol` adds names that only contain the query, up to the limit."""
     aliases = language_aliases()
     is_reference = request.mode not in {"symbol", "definitions"}
     scope = SymbolScope(
         kinds=kinds_from(request.scope.kinds),
-        accepts_path=(_definition_test if is_reference else _path_test)(context, request),
+        accepts_path=(_definition_test if is_reference else path_test)(context, request),
         languages=frozenset(aliases.get(name.lower(), name.lower()) for name in request.scope.languages),
     )
     index = context.workspace.index
@@ -175,11 +172,12 @@ def ignored_files(context: CallContext, request: SearchRequest) -> frozenset[str
     try:
         return context.workspace.ignored_files(context.workspace.index.state())
     except CodePlaneError as error:
-        context.warnings.append(f"files that git ignores were searched too: {error.message}")
+        context.warnings.append(f"files ignored by git were searched too: {error.message}")
         return frozenset()
 
 
-def _path_test(context: CallContext, request: SearchRequest) -> Callable[[str], bool]:
+def path_test(context: CallContext, request: SearchRequest) -> Callable[[str], bool]:
+    """Return which files may hold hits: those in scope that git does not ignore."""
     fits = matcher_for_all(request.scope.paths)
     ignored = ignored_files(context, request)
     return lambda path: path not in ignored and fits(path)
@@ -199,7 +197,7 @@ def _all_references(
     accepts: Callable[[str], bool],
     after: tuple[int, str, int] | None,
 ) -> "itertools.chain[tuple[int, ReferenceHit]]":
-    """Chain the references of each symbol and, when all are asked for, the uses that may be meant."""
+    """Chain the references of each symbol and, with certainty=all, the possible uses."""
 
     def sure(group: int, symbol: Symbol) -> Any:
         start = after[1:] if after is not None and after[0] == group else None
@@ -229,25 +227,25 @@ def _possible(
     yield from ((group, hit) for hit in find_possible_references(reader, symbols[0], paths, start))
 
 
-def _instead_of_references(
+def instead_of_references(
     context: CallContext, reader: FactReader, request: SearchRequest, symbols: list[SymbolHit]
 ) -> SearchResult:
-    """Answer a question for references that no single definition fits."""
+    """Answer a references search that matches no single definition."""
     state = context.workspace.index.state()
     if not symbols:
-        near = _symbols(context, reader, request)[: request.limit]
-        results = [_symbol_hit(reader, hit, request) for hit in near]
+        near = symbols_meant(context, reader, request)[: request.limit]
+        results = [symbol_hit(reader, hit, request) for hit in near]
         about = _nothing_found(context, request)
-        return _answer(state, reader, results, None, about if not near else f"{about} Near names:", len(near))
+        return page_answer(state, reader, results, None, about if not near else f"{about} Near names:", len(near))
     shown = symbols[: request.limit]
-    results = [_symbol_hit(reader, hit, request) for hit in shown]
+    results = [symbol_hit(reader, hit, request) for hit in shown]
     example = f"{shown[0].file.path}::{shown[0].lexical_path}"
     about = (
-        f"`{request.query[:60]}` has {len(symbols)} definitions; ask for one of them, as in query={example}"
+        f"`{request.query[:60]}` has {len(symbols)} definitions; search for one of them, as in query={example}"
         + (f" (the first {len(shown)} are listed)" if len(shown) < len(symbols) else "")
         + ":"
     )
-    return _answer(state, reader, results, None, about, len(symbols))
+    return page_answer(state, reader, results, None, about, len(symbols))
 
 
 def _nothing_found(context: CallContext, request: SearchRequest) -> str:
@@ -256,7 +254,7 @@ def _nothing_found(context: CallContext, request: SearchRequest) -> str:
     where = " in this scope" if request.scope.paths or request.scope.languages or request.scope.kinds else ""
     text = f"No definition of `{request.query[:60]}`{where} in {len(state.files) - without} files with symbols."
     if without:
-        text += f" {without} more files are known as text only: search without mode."
+        text += f" {without} more files are indexed as text only: search without mode."
     return text
 
 
@@ -267,7 +265,7 @@ def _about(
     n_open: int | None,
     request: SearchRequest,
 ) -> str:
-    """Say what the references are of, how many there are, and what is not among them."""
+    """Say what the references point to, how many there are, and what is not included."""
     lines = [
         f"{symbol.asked.kind.label} {symbol.asked.lexical_path}, {symbol.asked.file.path}:{symbol.asked.line}"
         f"{_other_definitions(reader, symbol)}: {_counted_references(count)}"
@@ -278,7 +276,7 @@ def _about(
     elif n_open:
         lines.append(f"{_counted(n_open, 'use')} of the name could not be resolved: certainty=all lists them.")
     elif n_open is None and any(symbol.asked.kind in _READ_BY_NAME for symbol in symbols):
-        lines.append("Uses on receivers of unknown type are not among them: certainty=all lists those too.")
+        lines.append("Uses on receivers of unknown type are not included: certainty=all adds them.")
     return "\n".join(lines)
 
 
@@ -301,7 +299,8 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _symbol_hit(reader: FactReader, hit: SymbolHit, request: SearchRequest) -> SearchHit:
+def symbol_hit(reader: FactReader, hit: SymbolHit, request: SearchRequest) -> SearchHit:
+    """Return a definition as a hit."""
     uid = FactQueries(reader).target_uid(hit.file.file_id, hit.number)
     return SearchHit(
         path=hit.file.path,
@@ -331,7 +330,8 @@ def _info(hit: SymbolHit, uid: str | None) -> SymbolInfo:
     )
 
 
-def _info_of(outline: Outline, number: int) -> SymbolInfo:
+def info_of(outline: Outline, number: int) -> SymbolInfo:
+    """Return what an outline says of one of its definitions."""
     one = outline.definition(number)
     return SymbolInfo(
         name=one.name,
@@ -346,7 +346,8 @@ def _shortened(signature: str) -> str | None:
     return (signature if len(signature) <= MAX_SIGNATURE else signature[: MAX_SIGNATURE - 1] + "…") or None
 
 
-def _reference_hit(hit: ReferenceHit, symbols: list[Symbol], group: int, request: SearchRequest) -> SearchHit:
+def reference_hit(hit: ReferenceHit, symbols: list[Symbol], group: int, request: SearchRequest) -> SearchHit:
+    """Return a reference as a hit; with several symbols it names its own."""
     symbol = symbols[group].asked if len(symbols) > 1 and group < len(symbols) else None
     snippet = snippet_of(hit.snippet.rstrip("\r"), hit.column)
     tier = Tier(hit.tier).name
@@ -372,7 +373,7 @@ def _enriched_hit(reader: FactReader, enrichment: str, hit: SearchHit, file: Fac
     number = _around(outline, enrichment, hit.line)
     if number is None:
         return hit
-    info = _info_of(outline, number)
+    info = info_of(outline, number)
     if enrichment == "minimal":
         info = info.model_copy(update={"signature": None, "end_line": None})
     if enrichment in _MAX_SOURCE_LINES:
@@ -400,33 +401,17 @@ def _around(outline: Outline, enrichment: str, line: int) -> int | None:
     return innermost(outline, line)
 
 
-def _reference_place(state: dict[str, Any] | None) -> tuple[int, str, int] | None:
-    if state is None:
+def _reference_place(position: Position | None) -> tuple[int, str, int] | None:
+    if position is None:
         return None
-    return _number(state, "group"), str(state.get("path")), _number(state, "start")
+    return position.number("group"), position.text("path"), position.number("start")
 
 
-def _number(state: dict[str, Any], name: str) -> int:
-    value = state.get(name)
-    if not isinstance(value, int) or value < 0:
-        raise CodePlaneError("CURSOR_INVALID", "The cursor was not made by search.")
-    return value
-
-
-def _cursor_state(context: CallContext, request: SearchRequest) -> dict[str, Any] | None:
-    if request.cursor is None:
-        return None
-    state = read_cursor(context.workspace, NAME, request.cursor)
-    if state.get("question") != question_of(request):
-        raise CodePlaneError("CURSOR_INVALID", "The cursor belongs to another query.")
-    return state
-
-
-def _check_unchanged(state: dict[str, Any] | None, before: list[Any]) -> None:
-    """Refuse to go on when what the earlier pages showed is different now; other changes do not matter."""
-    if state is not None and state.get("before") != _digest(before):
-        hint = "Ask again without the cursor; the answer is then of the files as they are."
-        raise CodePlaneError("CURSOR_EXPIRED", "What the earlier pages showed has changed.", hint=hint)
+def check_unchanged(position: Position | None, before: list[Any]) -> None:
+    """Refuse to continue when the results of earlier pages have changed; other changes do not matter."""
+    if position is not None and position.text("before") != _digest(before):
+        hint = "Search again without the cursor."
+        raise CodePlaneError("CURSOR_EXPIRED", "The results of earlier pages have changed.", hint=hint)
 
 
 def _hits_before(hits: list[SymbolHit], end: int) -> list[Any]:
@@ -434,29 +419,27 @@ def _hits_before(hits: list[SymbolHit], end: int) -> list[Any]:
 
 
 def _references_before(reader: FactReader, totals: list[int], after: tuple[int, str, int] | None) -> list[Any]:
-    """Return what a page of references rests on: how many there are, and the file in which it begins."""
+    """Return what a page of references depends on: their number, and the file in which it begins."""
     file = reader.file_at(after[1]) if after is not None else None
     return [*totals, file.text_id if file is not None else None]
 
 
-def _reference_cursor(
-    context: CallContext, request: SearchRequest, reader: FactReader, totals: list[int], place: tuple[int, str, int]
-) -> str:
+def _reference_cursor(context: CallContext, reader: FactReader, totals: list[int], place: tuple[int, str, int]) -> str:
     group, path, start = place
-    return _cursor(
-        context, request, _references_before(reader, totals, place), {"group": group, "path": path, "start": start}
-    )
+    before = _references_before(reader, totals, place)
+    return symbol_cursor(context, before, {"group": group, "path": path, "start": start})
 
 
 def _digest(before: list[Any]) -> str:
     return digest(before)[:12]
 
 
-def _cursor(context: CallContext, request: SearchRequest, before: list[Any], place: dict[str, Any]) -> str:
-    return make_cursor(context.workspace, NAME, {"before": _digest(before), "question": question_of(request), **place})
+def symbol_cursor(context: CallContext, before: list[Any], place: dict[str, Any]) -> str:
+    """Return a cursor for the page after what was shown."""
+    return context.next_page({"before": _digest(before), **place})
 
 
-def _answer(
+def page_answer(
     state: IndexState,
     reader: FactReader,
     results: list[SearchHit],
@@ -464,6 +447,7 @@ def _answer(
     about: str | None,
     total: int | None,
 ) -> SearchResult:
+    """Return a page of hits; an empty one says which files have no symbols."""
     problems: dict[str, int] = {}
     if not results:
         rows = reader.connection.execute(

@@ -1,4 +1,4 @@
-"""`select_active_intent`: say under which intent changes are made from now on; without an id, list the active ones."""
+"""`select_active_intent`: select the intent for the following changes; without an id, list the active ones."""
 
 from typing import Any
 
@@ -13,8 +13,9 @@ from codeplane.govern.rulebook import Rulebook
 from codeplane.govern.sessions_memory import SELECT_OPERATION
 from codeplane.ledger.chain import RowFilter
 from codeplane.ledger.effects import EffectClass
+from codeplane.operations.command import Command
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation, no_effects
+from codeplane.operations.operation import CallContext, Example, Operation, planned
 from codeplane.workspace.workspace import Workspace
 
 _MUTATIONS = 10
@@ -114,7 +115,7 @@ def _render(result: SelectActiveIntentResult) -> str:
     if result.context is not None:
         return result.context
     if not result.active:
-        state = "Intents are not asked for here." if result.mode == "off" else "A person adds one (`cpl intent add`)."
+        state = "Intents are not required here." if result.mode == "off" else "A person adds one (`cpl intent add`)."
         return f"No intent is active. {state}"
     return "\n".join(f"{one.id}  {one.name}  [{', '.join(one.owned_scope)}]" for one in result.active)
 
@@ -126,14 +127,19 @@ SELECT_ACTIVE_INTENT = Operation(
     request_type=SelectActiveIntentRequest,
     result_type=SelectActiveIntentResult,
     effect=EffectClass.RECORD,
-    effects=no_effects,
-    handler=_handle,
+    plan=planned(_handle),
     render=_render,
     when_to_use=(
-        "Before the first change, where a repository has intents.",
-        "When the work belongs to another intent.",
+        "Before the first change, if the repository has intents.",
+        "The work belongs to another intent.",
     ),
     when_not_to_use=("You only read.",),
     examples=(Example("Select one", {"intent_id": "INT-001"}), Example("List the active ones", {})),
     profiles=frozenset({"classic", "core"}),
+    command=Command(
+        path=("intent", "select"),
+        help="Select an intent as an agent does, and show its context; without an id, list those that can be selected.",
+        shows=lambda result: (_render(result),),
+        arguments=("intent_id",),
+    ),
 )

@@ -1,6 +1,6 @@
 """The tools of a profile as MCP lists them, made from `cards.json`.
 
-The standard library is enough to import this: the stdio bridge lists tools with it while its server still starts.
+The standard library is enough to import this: the stdio bridge lists tools with it while its server is still starting.
 """
 
 import json
@@ -14,7 +14,7 @@ CORE = "core"
 CLASSIC = "classic"
 FULL = "full"
 CALL = "call"
-# Marks a field that small tool lists leave out; it is accepted all the same.
+# Marks a field that small tool lists leave out; it is still accepted.
 RARE = "rare"
 # The name under which small tool lists show a field; it is one of its aliases.
 SHORT_NAME = "short_name"
@@ -30,6 +30,11 @@ def stored_cards() -> tuple[Card, ...]:
     return tuple(json.loads(CARDS_FILE.read_text(encoding="utf-8")))
 
 
+def repeatable_names() -> frozenset[str]:
+    """Return the tools that only read: a call that was lost with its server can be made again."""
+    return frozenset(card["name"] for card in stored_cards() if card["effect"] == "read" and not card["reaches_all"])
+
+
 def choose(wanted: str, cards: Iterable[Card]) -> list[str] | None:
     """Return the names of a profile's tools: `core`, `classic`, `full` or a list with commas; None for another."""
     by_name = {card["name"]: card for card in cards}
@@ -41,7 +46,7 @@ def choose(wanted: str, cards: Iterable[Card]) -> list[str] | None:
     if not names or any(name not in by_name for name in names):
         return None
     if _SELECT in by_name and _SELECT not in names and any(by_name[name]["mutates"] for name in names):
-        # Where intents are enforced nothing could be changed without it.
+        # Where intents are enforced, nothing can be changed without it.
         names.append(_SELECT)
     return names
 
@@ -71,7 +76,7 @@ def _tool(card: Card, *, is_full: bool) -> dict[str, Any]:
     return tool
 
 
-# What a client assumes of a hint that is left out.
+# What a client assumes for a missing hint.
 _USUAL_HINTS = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
 
 
@@ -86,7 +91,7 @@ def _annotations(card: Card) -> dict[str, bool]:
     }
 
 
-# What a model does not need to write a call: the door checks limits and knows the defaults.
+# What a model does not need for a call: the door checks limits and knows the defaults.
 _NOISE = frozenset({"maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems", "default"})
 
 
@@ -97,7 +102,7 @@ def _short(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     if any(option.get("type") == "string" for option in node.get("anyOf", ())):
-        # A text can say the same as the object beside it.
+        # A string can express the same as the object beside it.
         node = {**{key: item for key, item in node.items() if key != "anyOf"}, "type": "string"}
     short = {key: _short(item) for key, item in node.items() if key not in {*_NOISE, RARE, SHORT_NAME, "properties"}}
     if "properties" in node:

@@ -1,4 +1,4 @@
-"""`undo`: take back what an operation, a program, a task or a session changed; later changes are kept or in the way."""
+"""`undo`: revert the changes of an operation, program, task or session; later changes are kept or conflict."""
 
 import json
 from collections.abc import Collection, Iterator, Sequence
@@ -16,7 +16,7 @@ from codeplane.ledger.fingerprints import FileChange
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.git_paths import parsed_names
 from codeplane.operations.models import RARELY, Request, Result
-from codeplane.operations.operation import CallContext, Example, Operation
+from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.operations.write_access import write_refused
 from codeplane.workspace.rollback import Rollback, plan_rollback, roll_back
 from codeplane.workspace.workspace import Workspace
@@ -26,19 +26,19 @@ _PROGRAM = "run"
 _LOOK_BACK = 2_000
 _SHOWN = 10
 _LISTED = 5
-# A call that was interrupted may have changed something, too.
+# An interrupted call may have changed something too.
 _ENDED = frozenset({"finished", "failed"})
 
 
 class UndoRequest(Request):
-    """What to take back; without any target the last operations are listed."""
+    """What to undo; without a target the last operations are listed."""
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {
         "operation": ("operation_id", "mutation_id", "call_id", "op_id", "id"),
         "task": ("task_id",),
         "session": ("session_label",),
     }
-    operation: str | None = Field(None, description="Its mutation_id.")
+    operation: str | None = Field(None, description="The mutation_id.")
     task: str | None = Field(None, description="Everything a task changed.", json_schema_extra=RARELY)
     session: str | None = Field(
         None, description="Everything a session changed, by its label.", json_schema_extra=RARELY
@@ -53,7 +53,7 @@ class UndoRequest(Request):
 
 
 class UndoneFile(Result):
-    """What became of one file."""
+    """The outcome for one file."""
 
     path: str
     action: Literal["restored", "removed", "recreated", "merged"]
@@ -61,7 +61,7 @@ class UndoneFile(Result):
 
 
 class UndoableOperation(Result):
-    """An operation that can be taken back."""
+    """An operation that can be undone."""
 
     operation: str
     name: str
@@ -72,30 +72,36 @@ class UndoableOperation(Result):
 
 
 class UndoResult(Result):
-    """What was taken back, or what could be."""
+    """What was undone, or could be."""
 
     applied: bool
     dry_run: bool
     mutation_id: str | None = None
     undone: list[str] = Field(default_factory=list)
     files: list[UndoneFile] = Field(default_factory=list)
-    git: list[str] = Field(default_factory=list, description="What of git was brought back.")
+    git: list[str] = Field(default_factory=list, description="Restored git state.")
     candidates: list[UndoableOperation] = Field(default_factory=list)
     summary: str
     display_to_user: str | None = None
 
 
-def _effects(workspace: Workspace, request: UndoRequest) -> Effects:
+def _plan(context: CallContext, request: UndoRequest) -> Plan[UndoResult]:
+    workspace = context.workspace
     if not _has_target(request):
-        return Effects()
-    plan = plan_rollback(workspace.repository, workspace.editor, _records(workspace, request))
+        return Plan(lambda: _candidates_result(workspace))
+    records = _records(workspace, request)
+    plan = plan_rollback(workspace.repository, workspace.editor, records)
+    return Plan(lambda: _work(context, request, records, plan), _effects(request, plan))
+
+
+def _effects(request: UndoRequest, plan: Rollback) -> Effects:
     paths = tuple(change.path for change in plan.files.changes)
     if request.dry_run:
         return Effects(reads=paths)
     then = plan.git.before if plan.git is not None else None
     refs = (*(("HEAD",) if then.head is not None else ()), *then.refs) if then is not None else ()
     staged = parsed_names(then.entries) if then is not None else ()
-    # What was changed again since is merged or refused where it is planned.
+    # Later changes are merged or refused during planning.
     return Effects(writes=paths, staged=staged, git_refs=refs, destructive=True, anchored=paths)
 
 
@@ -103,18 +109,21 @@ def _has_target(request: UndoRequest) -> bool:
     return any(one is not None for one in (request.operation, request.task, request.session))
 
 
-def _handle(context: CallContext, request: UndoRequest) -> UndoResult:
+def _candidates_result(workspace: Workspace) -> UndoResult:
+    shown = _candidates(workspace)
+    summary = "These can be undone; give the operation you mean." if shown else "Nothing can be undone."
+    return UndoResult(applied=False, dry_run=True, candidates=shown, summary=summary)
+
+
+def _work(context: CallContext, request: UndoRequest, records: list[Record], plan: Rollback) -> UndoResult:
     workspace = context.workspace
-    if not _has_target(request):
-        shown = _candidates(workspace)
-        summary = "Nothing can be undone." if not shown else "These can be undone; give the operation you mean."
-        return UndoResult(applied=False, dry_run=True, candidates=shown, summary=summary)
-    records = _records(workspace, request)
     lease = workspace.git_lease()
     if any(record.git is not None for record in records):
         lease.take()
     try:
-        plan = plan_rollback(workspace.repository, workspace.editor, records)
+        if plan_rollback(workspace.repository, workspace.editor, records) != plan:
+            message = "The files changed while the call was being checked."
+            raise CodePlaneError("STALE_FILE", message, hint="Send the same call again.")
         if plan.files.conflicts or plan.git_conflicts:
             raise _conflict(plan)
         undone = tuple(record.batch_id for record in records)
@@ -129,13 +138,11 @@ def _handle(context: CallContext, request: UndoRequest) -> UndoResult:
         lease.release()
     workspace.editor.remove_empty(path for record in records for path in record.directories)
     context.changes.extend(_file_change(change) for change in plan.files.changes)
-    workspace.refresh_index()
-    context.is_reconciled = True
     return _result(plan, undone, context.call_id)
 
 
 def _records(workspace: Workspace, request: UndoRequest) -> list[Record]:
-    """Return the batches to take back, the newest first.
+    """Return the batches to undo, the newest first.
 
     Raises:
         CodePlaneError: NOTHING_TO_UNDO.
@@ -148,27 +155,27 @@ def _records(workspace: Workspace, request: UndoRequest) -> list[Record]:
     what = request.operation or request.task or request.session
     records = workspace.editor.records
     was_kept = any(row.call_id is not None and records.find(row.call_id) is not None for row in rows)
-    reason = "it was undone already" if was_kept else "it changed no file, or its record is not kept any more"
+    reason = "it was already undone" if was_kept else "it changed no file, or its record is no longer kept"
     raise CodePlaneError("NOTHING_TO_UNDO", f"`{what}` cannot be undone: {reason}.", details={"target": what})
 
 
 def _rows(workspace: Workspace, request: UndoRequest) -> tuple[LedgerRow, ...]:
-    """Return the rows of what is to be taken back, the newest first; a program is all the calls that it made."""
+    """Return the rows to undo, the newest first; a program means all the calls that it made."""
     if request.operation is None:
         return workspace.chain.rows(RowFilter(task_id=request.task, session=request.session, limit=_LOOK_BACK))
     rows = workspace.chain.rows(RowFilter(call_id=request.operation, limit=10))
     if rows and rows[0].operation != _PROGRAM:
         return rows
-    # A program that still runs, and takes itself back, has no row yet.
+    # A running program that undoes itself has no row yet.
     holds = f'"part_of":{json.dumps(request.operation)}'
     made = workspace.chain.rows(RowFilter(body_holds=holds, limit=_LOOK_BACK))
     parts = tuple(row for row in made if row.body.get("part_of") == request.operation)
-    _check_kept(workspace, request.operation, parts)
+    _check_records(workspace, request.operation, parts)
     return parts
 
 
-def _check_kept(workspace: Workspace, program: str, rows: tuple[LedgerRow, ...]) -> None:
-    """Refuse to take back half of a program.
+def _check_records(workspace: Workspace, program: str, rows: tuple[LedgerRow, ...]) -> None:
+    """Refuse to undo half of a program.
 
     Raises:
         CodePlaneError: NOTHING_TO_UNDO when a file was changed by a call whose record is gone.
@@ -176,13 +183,13 @@ def _check_kept(workspace: Workspace, program: str, rows: tuple[LedgerRow, ...])
     records = workspace.editor.records
     for row in rows:
         if row.kind == "finished" and row.body.get("changed_paths") and records.find(row.call_id or "") is None:
-            message = f"`{program}` cannot be undone as a whole: the record of {row.call_id} is not kept any more."
+            message = f"`{program}` cannot be undone as a whole: the record of {row.call_id} is no longer kept."
             hint = "Call undo without arguments: it lists what can still be undone."
             raise CodePlaneError("NOTHING_TO_UNDO", message, hint=hint, details={"target": program})
 
 
 def _without_own_undos(found: list[Record]) -> list[Record]:
-    """Leave out what was changed and taken back among the same calls: to take both back would change nothing."""
+    """Leave out changes that were undone within the same calls: undoing both would change nothing."""
     own = {record.batch_id for record in found}
     settled: set[str] = set()
     kept: list[Record] = []
@@ -199,7 +206,7 @@ def _without_own_undos(found: list[Record]) -> list[Record]:
 def _finished(
     workspace: Workspace, rows: Sequence[LedgerRow], gone: Collection[str]
 ) -> Iterator[tuple[LedgerRow, Record]]:
-    """Yield the ended operations of this tree that are not gone, with their records."""
+    """Yield the ended operations of this tree that are still recorded, with their records."""
     worktree = workspace.repository.worktree_id
     for row in rows:
         if row.kind not in _ENDED or row.call_id is None or row.worktree != worktree or row.call_id in gone:
@@ -210,13 +217,13 @@ def _finished(
 
 
 def _undone(workspace: Workspace, without: Collection[str | None]) -> set[str]:
-    """Return the operations that were taken back and not brought back again since.
+    """Return the operations that are undone and not redone since.
 
-    `without` names undos that are to be taken back themselves: what they took back is there again then.
+    `without` names undos that will be undone themselves, which restores what they had undone.
     """
     gone: set[str] = set()
     rows = workspace.chain.rows(RowFilter(kinds=("finished",), operation=NAME, limit=_LOOK_BACK))
-    # The newest first: an undo that was itself undone takes nothing back any more.
+    # The newest first: an undo that was itself undone no longer has an effect.
     for row in rows:
         kept = workspace.editor.records.find(row.call_id or "")
         if kept is not None and row.call_id not in gone and row.call_id not in without:
@@ -257,7 +264,7 @@ def _file_change(change: Change) -> FileChange:
 
 
 def _candidates(workspace: Workspace) -> list[UndoableOperation]:
-    """Return the last operations that can be taken back; what a program changed is one of them."""
+    """Return the last operations that can be undone; a program counts as one."""
     shown: dict[str, UndoableOperation] = {}
     rows = workspace.chain.rows(RowFilter(limit=_LOOK_BACK))
     for row, record in _finished(workspace, rows, _undone(workspace, ())):
@@ -307,12 +314,12 @@ def _result(plan: Rollback, undone: tuple[str, ...], mutation_id: str | None) ->
     loose = plan.git.after.loose if plan.git is not None and plan.git.after is not None else {}
     for path, kept in sorted(loose.items()):
         files.append(UndoneFile(path=printable_name(path), action="recreated" if kept is not None else "removed"))
-    verb = "taken back" if mutation_id is not None else "would be taken back"
+    verb = "undone" if mutation_id is not None else "would be undone"
     n_operations = f"{len(undone)} operation{'s' * (len(undone) != 1)}"
     summary = f"{n_operations} {verb}: {len(files)} file{'s' * (len(files) != 1)}"
     git = _git_restored(plan)
     if git:
-        summary += f", {len(git)} of git's refs and records"
+        summary += f", {len(git)} git refs and records"
     return UndoResult(
         applied=mutation_id is not None,
         dry_run=mutation_id is None,
@@ -326,7 +333,7 @@ def _result(plan: Rollback, undone: tuple[str, ...], mutation_id: str | None) ->
 
 
 def _git_restored(plan: Rollback) -> list[str]:
-    """Return what of git is brought back, in words."""
+    """Return the restored git state as text."""
     if plan.git is None or plan.git.after is None:
         return []
     after = plan.git.after
@@ -355,14 +362,13 @@ def _render(result: UndoResult) -> str:
 UNDO = Operation(
     name=NAME,
     family="edits",
-    summary="Take back what an operation, a program, a task or a session changed; an undo can be undone.",
+    summary="Undo the changes of an operation, program, task or session; an undo can be undone.",
     request_type=UndoRequest,
     result_type=UndoResult,
     effect=EffectClass.WRITE,
-    effects=_effects,
-    handler=_handle,
+    plan=_plan,
     render=_render,
-    when_to_use=("A change was wrong.", "You want to see what could be taken back: call it without arguments."),
+    when_to_use=("A change was wrong.", "To see what can be undone: call it without arguments."),
     when_not_to_use=("You want to change a few lines: use write_source.",),
     examples=(
         Example("One operation, by the mutation_id of its answer", {"operation": "req_x9y8z7"}),

@@ -113,13 +113,13 @@ class Database:
                 raise store_error(error, self.path) from error
 
     def check_file(self) -> None:
-        """Refuse to write into a file that was deleted or replaced: nobody would ever find the rows."""
+        """Refuse to write into a file that was deleted or replaced: the rows would be lost."""
         try:
             inode = self.path.stat().st_ino
         except OSError:
             inode = None
         if inode != self._inode:
-            hint = "Start CodePlane again; it then uses the file that is there."
+            hint = "Start CodePlane again; it then uses the current file."
             raise CodePlaneError("DATABASE_UNAVAILABLE", f"{self.path.name} was removed while in use.", hint=hint)
 
     @contextmanager
@@ -185,7 +185,7 @@ def store_error(error: sqlite3.Error, path: Path) -> CodePlaneError:
     if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR")):
         return CodePlaneError("DATABASE_UNAVAILABLE", f"{path.name} cannot be used: {error}")
     if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
-        # Somebody has closed it for good while a call was still at work; its file is as sound as before.
+        # It was closed for good while a call was still at work; the file is sound.
         return CodePlaneError("SERVER_SHUTTING_DOWN", f"{path.name} is closed: the server stops.")
     return CodePlaneError("QUERY_FAILED", f"{path.name}: {error}")
 

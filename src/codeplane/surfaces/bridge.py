@@ -14,26 +14,8 @@ import select
 import sys
 
 _CHUNK = 65536
-_HISTORY_LIMIT = 262_144
+_MAX_HISTORY = 262_144
 _RECONNECT_SECONDS = 20.0
-# Git's list of about two thousand files; fewer are indexed before a head start would help.
-_MANY_TRACKED_BYTES = 200_000
-# Tools that only read: a call that was lost with its server is simply made again. A test compares with the catalog.
-REPEATABLE = frozenset(
-    {
-        "describe",
-        "git_diff",
-        "git_history",
-        "git_inspect",
-        "git_log",
-        "git_status",
-        "list_files",
-        "map_repo",
-        "read_file_full",
-        "read_source",
-        "search",
-    }
-)
 _LOST = (
     "SERVER_LOST (3004): The server ended while it worked on this call.\n"
     "Call again; for a change, look at the files first to see whether it happened."
@@ -52,7 +34,7 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 0
     except BrokenPipeError:
-        # The client stopped reading; there is nobody left to tell.
+        # The client stopped reading.
         return 0
     finally:
         bridge.close()
@@ -96,24 +78,6 @@ def _tree_root(start: str) -> str:
         if parent == directory:
             return start
         directory = parent
-
-
-def _begin_head_start(root: str) -> "object | None":
-    """Let another process extract facts meanwhile where git tracks thousands of files and there is no index yet.
-
-    A linked working tree has no such list; its index is seeded from another one.
-    """
-    try:
-        is_large = os.stat(os.path.join(root, ".git", "index")).st_size >= _MANY_TRACKED_BYTES
-    except OSError:
-        return None
-    if not is_large or os.path.lexists(os.path.join(root, ".codeplane", "index.db")):
-        return None
-    from pathlib import Path  # noqa: PLC0415 - needed once for a repository.
-
-    from codeplane.workspace.head_start import HeadStart  # noqa: PLC0415 - as above.
-
-    return HeadStart(Path(root))
 
 
 def _connect(root: str) -> "_socket.socket | None":
@@ -163,7 +127,6 @@ class _Bridge:
         self._root = _tree_root(options.start)
         self._server: _socket.socket | None = None
         self._embedded: object = None
-        self._head_start: object = None
         self._failure: object = None
         self._name = os.urandom(16).hex()
         self._lines_in = _Lines()
@@ -319,7 +282,7 @@ class _Bridge:
     def _remember(self, where: list[bytes], lines: list[bytes]) -> None:
         where.extend(lines)
         self._history_size += sum(map(len, lines))
-        if self._history_size > _HISTORY_LIMIT:
+        if self._history_size > _MAX_HISTORY:
             self._compact()
 
     def _compact(self) -> None:
@@ -421,14 +384,12 @@ class _Bridge:
 
         # What is imported stays; looking for garbage meanwhile costs a fifth of the start.
         gc.disable()
-        # Once: while another process is about to serve, this is tried again and again.
-        self._head_start = self._head_start or _begin_head_start(self._root)
         # The full program: half a second of imports that a bridge to a running server never pays.
         from codeplane.core.errors import CodePlaneError  # noqa: PLC0415
         from codeplane.surfaces.server.embedded import start_embedded  # noqa: PLC0415
 
         try:
-            self._embedded = start_embedded(self._options.start, self._options.overrides, self._head_start)  # type: ignore[arg-type]
+            self._embedded = start_embedded(self._options.start, self._options.overrides)
         except CodePlaneError as error:
             self._failure = error.report()
             return False
@@ -551,8 +512,11 @@ def _is_id(value: object) -> bool:
 
 
 def _is_repeatable(document: dict[str, object]) -> bool:
+    """Tell whether a lost call only read something, so that it is simply made again."""
+    from codeplane.operations.tool_list import repeatable_names  # noqa: PLC0415 - only after a server was lost.
+
     params = document.get("params")
-    return isinstance(params, dict) and params.get("name") in REPEATABLE
+    return isinstance(params, dict) and params.get("name") in repeatable_names()
 
 
 def _cancelled_id(document: dict[str, object]) -> object:

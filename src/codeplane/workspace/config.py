@@ -21,7 +21,7 @@ class ServerSettings:
 
     port: int = setting(0, doc="Port on 127.0.0.1; 0 takes a free one.", minimum=0, maximum=65535)
     shutdown_grace_seconds: float = setting(
-        5.0, doc="How long calls in flight may go on after Ctrl+C or SIGTERM.", minimum=0.0, maximum=300.0
+        5.0, doc="How long running calls may continue after Ctrl+C or SIGTERM.", minimum=0.0, maximum=300.0
     )
     worker_threads: int = setting(16, doc="How many operations run at once.", minimum=1, maximum=256)
 
@@ -41,7 +41,7 @@ class McpSettings:
         "core", doc="Tools offered by default: core, classic, full, or operation names separated by commas."
     )
     max_argument_bytes: int = setting(
-        4_000_000, doc="Largest set of arguments one call may send.", minimum=1_000, maximum=100_000_000
+        4_000_000, doc="Largest arguments of one call.", minimum=1_000, maximum=100_000_000
     )
 
 
@@ -50,14 +50,14 @@ class ReadSettings:
     """How much of a file one answer carries."""
 
     page_bytes: int = setting(
-        8_000, doc="Source of one file when no line range was asked for.", minimum=500, maximum=1_000_000
+        8_000, doc="Source of one file when no line range is given.", minimum=500, maximum=1_000_000
     )
-    range_bytes: int = setting(40_000, doc="Source per answer, in all.", minimum=500, maximum=1_000_000)
+    range_bytes: int = setting(40_000, doc="Total source per answer.", minimum=500, maximum=1_000_000)
     full_inline_bytes: int = setting(
         64_000, doc="Largest file that `read_file_full` puts into the answer.", minimum=500, maximum=10_000_000
     )
     full_resource_bytes: int = setting(
-        20_000_000, doc="Largest file that `read_file_full` delivers as a resource.", minimum=500, maximum=200_000_000
+        20_000_000, doc="Largest file that `read_file_full` offers as a resource.", minimum=500, maximum=200_000_000
     )
 
 
@@ -70,7 +70,7 @@ class EditSettings:
     )
     undo_bytes: int = setting(
         512_000_000,
-        doc="Room for what undo needs; beyond it the oldest changes can no longer be undone.",
+        doc="Disk space for undo; beyond it the oldest changes can no longer be undone.",
         minimum=1_000_000,
         maximum=100_000_000_000,
     )
@@ -105,7 +105,7 @@ class Settings:
     sessions: SessionSettings = setting(SessionSettings(), doc="Sessions.")
     index: IndexSettings = setting(IndexSettings(), doc="What is indexed.")
     contexts: tuple[ContextSetting, ...] = setting(
-        (), doc="Contexts that are there whatever is discovered; `.codeplane/contexts.yaml` may hold them instead."
+        (), doc="Contexts that always exist, whatever is discovered; `.codeplane/contexts.yaml` may hold them instead."
     )
     reads: ReadSettings = setting(ReadSettings(), doc="Reading files.")
     edits: EditSettings = setting(EditSettings(), doc="Changing files.")
@@ -185,6 +185,6 @@ def load_workspace_settings(
         ),
     )
     contexts = (*loaded.values.contexts, *read_contexts_file(places))
-    # Said here, where every other mistake in a configuration is said.
+    # Reported here with all other configuration errors.
     declared_contexts(contexts)
     return Loaded(replace(loaded.values, contexts=contexts), loaded.origins)

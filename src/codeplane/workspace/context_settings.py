@@ -9,40 +9,40 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.core.setting_sources import FileSource
 from codeplane.core.settings import load_settings, nested, setting
+from codeplane.languages.catalog import LANGUAGE_ROWS
 from codeplane.languages.families import FAMILY_BY_NAME
-from codeplane.languages.file_names import LANGUAGE_FILES
 from codeplane.workspace.places import Places
 
 FILE_NAME: Final = "contexts.yaml"
 _VERSION: Final = 1
-_FAMILY_OF: Final = {language: family for language, family, _ in LANGUAGE_FILES if family} | {
+_FAMILY_OF: Final = {row.name: row.family for row in LANGUAGE_ROWS if row.family} | {
     name: name for name in FAMILY_BY_NAME
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ContextEnvironment:
-    """Where a context is built; kept for other tools, CodePlane builds nothing."""
+    """Where a context is built; stored for other tools, CodePlane builds nothing."""
 
     build_root: str = setting("", doc="Directory in which the context is built; not used.")
 
 
 @dataclass(frozen=True, slots=True)
 class ContextIndexer:
-    """Which indexer a context wants; there is one, and the name is only kept."""
+    """Which indexer a context wants; there is only one, so the name is only stored."""
 
     name: str = setting("", doc="Name of an indexer; not used.")
 
 
 @dataclass(frozen=True, slots=True)
 class ContextSetting:
-    """A context that a person declares: it is there whatever markers and workspace files say."""
+    """A context that a person declares: it exists whatever markers and workspace files say."""
 
     id: str = setting("", doc="A name for people; required.")
     language: str = setting("", doc="Required. A language or language family, such as `java` or `rust`.")
     workspace_roots: tuple[str, ...] = setting((".",), doc="Directories of the repository, each one context.")
     env: ContextEnvironment = nested(ContextEnvironment, doc="Where it is built; not used.")
-    indexer: ContextIndexer = nested(ContextIndexer, doc="Kept for other tools; not used.")
+    indexer: ContextIndexer = nested(ContextIndexer, doc="For other tools; not used.")
 
     def __post_init__(self) -> None:
         if not self.id.strip():
@@ -75,7 +75,7 @@ class ContextDefaults:
 class ContextsFile:
     """The content of `contexts.yaml`."""
 
-    version: int = setting(_VERSION, doc="The version of this file's form.", minimum=_VERSION, maximum=_VERSION)
+    version: int = setting(_VERSION, doc="The version of this file's format.", minimum=_VERSION, maximum=_VERSION)
     contexts: tuple[ContextSetting, ...] = setting((), doc="The contexts.")
     defaults: ContextDefaults = nested(ContextDefaults, doc="For all contexts.")
 

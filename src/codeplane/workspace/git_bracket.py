@@ -1,8 +1,8 @@
-"""Bracket a git command by what there was before it and what it left, so that it can be explained and undone.
+"""Bracket a git command with a snapshot before and a comparison after, so it can be explained and undone.
 
 Before the command: the lease of the repository, its state, and images of every file whose content git does not have
-(changed ones, and untracked ones in the command's way). After it: what differs, kept like any batch of edits. Files
-that git itself has on both sides are kept as their index entries and written out by git when they are needed.
+(changed ones, and untracked ones in the command's way). After it: the differences, recorded like any batch of edits.
+Files that git has on both sides are recorded as index entries and written out by git when needed.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ from codeplane.edit.editor import Editor
 from codeplane.edit.images import FileImage
 from codeplane.edit.records import Change, Record, State
 from codeplane.edit.snapshot import Snapshot, finish_snapshot, kept_snapshot, take_snapshot
-from codeplane.git.loose_files import standing_at
+from codeplane.git.loose_files import file_status_at
 from codeplane.git.repository import Repository
 from codeplane.git.state import (
     GitSpan,
@@ -32,17 +32,18 @@ from codeplane.git.state import (
     is_nothing,
     keep_objects,
     plain_entry,
-    read_state,
+    read_tree,
 )
 from codeplane.git.switching import in_the_way
-from codeplane.git.working_tree import SKIPPED, dirty_paths, exported, has_hooks, hidden_paths, untracked_paths
+from codeplane.git.working_tree import SKIPPED, exported, hidden_paths, untracked_paths
 
 _WAIT_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.01
-# So many bytes of untracked files are kept because a hook might change them.
+# The most bytes of untracked files to copy because a hook might change them.
 _MAX_UNTRACKED: Final = 4_000_000
 _NO_IMAGES: Final[Mapping[RepoPath, FileImage | None]] = MappingProxyType({})
 _EXECUTABLE: Final = "100755"
+_BRANCH: Final = "ref: refs/heads/"
 _LINK: Final = "120000"
 
 
@@ -50,7 +51,8 @@ _LINK: Final = "120000"
 class GitOutcome:
     """What a command did: the difference of git's state, files whose bytes were kept, files that git has itself.
 
-    `kept` are the files of which a copy was made beforehand, `commits` the commit of HEAD before and after.
+    `kept` are the files of which a copy was made beforehand, `commits` the commit of HEAD before and after, `branch`
+    the branch that HEAD is on afterwards.
     """
 
     before: GitState
@@ -59,20 +61,21 @@ class GitOutcome:
     tracked: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     commits: tuple[str | None, str | None] = (None, None)
+    branch: str | None = None
 
     @property
     def working_paths(self) -> tuple[str, ...]:
-        """Return every path whose working file is another than before."""
+        """Return every path whose working file changed."""
         return tuple(sorted({*(change.path.text for change in self.changes), *self.tracked}))
 
     @property
     def is_nothing(self) -> bool:
-        """Tell whether everything is as it was."""
+        """Tell whether nothing changed."""
         return not self.working_paths and is_nothing(self.before) and is_nothing(self.after)
 
 
 class GitLease:
-    """The right to change a repository through git; one holder at a time, over all its working trees."""
+    """The lock for changing a repository through git; one holder at a time, over all its working trees."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -82,7 +85,7 @@ class GitLease:
         """Wait for the lease.
 
         Raises:
-            CodePlaneError: GIT_LOCKED when another call keeps it for too long.
+            CodePlaneError: GIT_LOCKED when another call holds it for too long.
         """
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         deadline = time.monotonic() + wait_seconds
@@ -100,14 +103,14 @@ class GitLease:
                 return
 
     def release(self) -> None:
-        """Give the lease back; doing it twice does no harm."""
+        """Release the lease; safe to call twice."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 class GitBracket:
-    """One command's bracket: begun before it, finished once after it."""
+    """The bracket of one command: begun before it, finished once after it."""
 
     def __init__(self, repository: Repository, editor: Editor, lease: GitLease, call_id: str) -> None:
         self._repository = repository
@@ -119,42 +122,45 @@ class GitBracket:
         self._outcome: GitOutcome | None = None
         self._untracked: frozenset[str] = frozenset()
 
-    def begin(self, touched: Iterable[RepoPath]) -> None:
-        """Take the lease and keep what is there; `touched` are the paths that the command may write.
+    def begin(self, touched: Iterable[RepoPath], *, has_hooks: bool) -> None:
+        """Take the lease and a snapshot; `touched` are the paths that the command may write.
+
+        Where hooks run, small untracked files are part of the snapshot.
 
         Raises:
             CodePlaneError: GIT_LOCKED; git cannot read the repository.
-            OSError: what is there cannot be kept; the command must not run then.
+            OSError: the snapshot failed; the command must not run.
         """
         self._lease.take()
         try:
-            self._before = read_state(self._repository)
-            self._snapshot = self._kept_before(self._before, [path.text for path in touched])
+            self._before, dirty = read_tree(self._repository)
+            at_risk = self._at_risk(self._before, [path.text for path in touched], dirty)
+            if has_hooks:
+                at_risk.extend(self._in_reach_of_hooks())
+            self._snapshot = self._take_snapshot(self._before, at_risk)
         except BaseException:
             self._lease.release()
             raise
 
-    def _kept_before(self, before: GitState, touched: list[str]) -> Snapshot:
-        """Keep every file in the command's way that git could not write again exactly as it is."""
+    def _at_risk(self, before: GitState, touched: list[str], dirty: list[str]) -> list[str]:
+        """Return every file in the command's way that git could not restore exactly."""
         root = self._repository.root
-        dirty = dirty_paths(root)
         at_risk = [*dirty, *(path for path in touched if path not in before.entries)]
-        # Git removes a whole directory without a word where it brings a tracked file back.
+        # Git silently removes a whole directory where it restores a tracked file.
         files = [path for path in (*dirty, *touched) if not _is_repository(root / path)]
         at_risk.extend(path for path in in_the_way(root, files) if path not in before.entries)
         tracked = {path: before.entries[path] for path in touched if path in before.entries}
-        at_risk.extend(hidden_paths(root, tracked, before.entries, before.marks))
-        at_risk.extend(self._in_reach_of_hooks())
-        return self._taken(before, at_risk)
+        at_risk.extend(hidden_paths(root, tracked, before.entries, before.marks, frozenset(dirty)))
+        return at_risk
 
     def also_keep(self, touched: Iterable[str]) -> None:
-        """Keep more paths that the command may write, when they become known only while it runs.
+        """Snapshot more paths that become known only while the command runs.
 
         Raises:
-            OSError: what is there cannot be kept; the command must not go on then.
+            OSError: the snapshot failed; the command must not continue.
         """
         if self._snapshot is None or self._before is None:
-            raise CodePlaneError("INTERNAL_ERROR", "A bracket was used that never began.")
+            raise CodePlaneError("INTERNAL_ERROR", "The bracket was used before it began.")
         known = self._snapshot
         names = [path for path in touched if RepoPath.known(path) not in known.images]
         tracked = {path: self._before.entries[path] for path in names if path in self._before.entries}
@@ -162,30 +168,28 @@ class GitBracket:
         wanted.extend(hidden_paths(self._repository.root, tracked, tracked, {}))
         if not wanted:
             return
-        more = self._taken(self._before, wanted, known.images)
+        more = self._take_snapshot(self._before, wanted, known.images)
         self._snapshot = replace(more, unreadable=(*known.unreadable, *more.unreadable))
 
     def _in_reach_of_hooks(self) -> list[str]:
         """Return the untracked files that a hook may change or stage, as far as they are small."""
         root = self._repository.root
-        if not has_hooks(root):
-            return []
         self._untracked = frozenset(untracked_paths(root))
         found = []
         rest = _MAX_UNTRACKED
         for path in sorted(self._untracked):
-            status = standing_at(root, path)
+            status = file_status_at(root, path)
             if status is not None and status.st_size <= rest:
                 rest -= status.st_size
                 found.append(path)
         return found
 
-    def _taken(
+    def _take_snapshot(
         self, before: GitState, at_risk: Iterable[str], known: Mapping[RepoPath, FileImage | None] = _NO_IMAGES
     ) -> Snapshot:
         root, span = self._repository.root, GitSpan(before)
         snapshot = take_snapshot(self._editor, self._call_id, _repo_paths(at_risk), span)
-        # Where a directory stands there is no file, and one that takes its place has to go again.
+        # A directory means no file; undo must remove a file that takes its place.
         directories = [path for path in snapshot.unreadable if _is_directory(root / path.text)]
         if not directories and not known:
             return snapshot
@@ -197,22 +201,22 @@ class GitBracket:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Return the files whose bytes were kept before the command."""
+        """Return the files whose bytes were copied before the command."""
         if self._snapshot is None:
             return ()
         return tuple(path.text for path, image in self._snapshot.images.items() if image is not None)
 
     @property
     def unreadable(self) -> tuple[str, ...]:
-        """Return the files in the command's way that could not be kept."""
+        """Return the files in the command's way that could not be copied."""
         paths = self._snapshot.unreadable if self._snapshot is not None else ()
         return tuple(printable_name(path.text) for path in paths)
 
     def finish(self) -> GitOutcome:
-        """Keep what the command did and return it; asked again it returns the same."""
+        """Record what the command did and return it; repeated calls return the same."""
         if self._outcome is None:
             if self._snapshot is None or self._before is None:
-                raise CodePlaneError("INTERNAL_ERROR", "A bracket was finished that never began.")
+                raise CodePlaneError("INTERNAL_ERROR", "The bracket was finished before it began.")
             try:
                 self._outcome = _finish(self._repository, self._editor, self._snapshot, self._before, self._untracked)
             finally:
@@ -221,7 +225,7 @@ class GitBracket:
 
 
 def finish_interrupted(repository: Repository, editor: Editor, call_id: str) -> GitOutcome | None:
-    """Return what the command of a process that died left, and keep it for undo; None when it never began."""
+    """Return what the command of a dead process left, and record it for undo; None when it never began."""
     found = kept_snapshot(editor, call_id)
     snapshot, span = found if found is not None else (None, None)
     if snapshot is None or span is None:
@@ -250,8 +254,8 @@ def _finish(
     before: GitState,
     untracked: frozenset[str] = frozenset(),
 ) -> GitOutcome:
-    after = read_state(repository)
-    dirty = set(dirty_paths(repository.root))
+    after, changed = read_tree(repository)
+    dirty = set(changed)
     old, new = difference(before, after)
     mark = editor.records.written_ns(snapshot.batch_id)
     imaged = {path.text for path in snapshot.images}
@@ -263,11 +267,11 @@ def _finish(
             for path in old.entries
             if path not in imaged
             and path not in dirty
-            # A hook staged it; what it was is not known, but that it was there.
+            # A hook staged it; it existed before, but its content is unknown.
             and path not in untracked
-            # Never checked out: had it been there, there would be an image.
+            # Never checked out: otherwise there would be an image.
             and before.marks.get(path, "").upper() != SKIPPED
-            and _followed(repository, path, (old.entries[path], new.entries[path]), mark)
+            and _followed_entry(repository, path, (old.entries[path], new.entries[path]), mark)
         )
     )
     known = _images_of(repository, before, was_clean)
@@ -278,26 +282,27 @@ def _finish(
     if span is not None:
         keep_objects(repository, snapshot.batch_id, old)
     kept = tuple(path.text for path, image in snapshot.images.items() if image is not None)
-    return GitOutcome(old, new, changes, tracked, kept, (commit_of(before), commit_of(after)))
+    branch = after.head.removeprefix(_BRANCH) if after.head is not None and after.head.startswith(_BRANCH) else None
+    return GitOutcome(old, new, changes, tracked, kept, (commit_of(before), commit_of(after)), branch)
 
 
-def _followed(
+def _followed_entry(
     repository: Repository, path: str, entries: tuple[tuple[tuple[str, str, int], ...], ...], mark: int
 ) -> bool:
-    """Tell whether a clean working file went with its index entry, from what it was to what it is."""
+    """Tell whether a clean working file followed its index entry from the old to the new state."""
     old, new = (plain_entry(one) for one in entries)
     if old is None and new is None:
         return False
-    status = standing_at(repository.root, path)
+    status = file_status_at(repository.root, path)
     if status is None:
         # Gone with its entry; a file of an entry that was never checked out has not changed.
         return new is None and old is not None
-    # What only became tracked, or stopped being it, was not written.
+    # A file that only became tracked or untracked was not written.
     return new is not None and status.st_ctime_ns >= mark
 
 
 def _is_newer(repository: Repository, path: str, mark: int) -> bool:
-    status = standing_at(repository.root, path)
+    status = file_status_at(repository.root, path)
     return status is None or status.st_ctime_ns >= mark
 
 
@@ -324,13 +329,13 @@ def _images_of(repository: Repository, state: GitState, paths: Iterable[str]) ->
 
 def _mode_now(repository: Repository, path: str, mode: str) -> int | None:
     """Return the mode for a file of an entry: git knows of executable or not, the rest stays as it is."""
-    status = standing_at(repository.root, path)
+    status = file_status_at(repository.root, path)
     if status is None or stat.S_ISLNK(status.st_mode):
         return 0o755 if mode == _EXECUTABLE else None
     kept = status.st_mode & 0o7777
     if mode != _EXECUTABLE:
         return kept & ~0o111
-    # As git does: whoever may read may execute.
+    # As git does: execute permission follows read permission.
     return kept | (kept & 0o444) >> 2
 
 

@@ -1,4 +1,4 @@
-"""Change the intents file as a person wants it: through the editor, recorded, and accepted at once."""
+"""Change the intents file for a person: through the editor, recorded, and accepted at once."""
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
@@ -7,12 +7,12 @@ from codeplane.edit.records import Change
 from codeplane.govern.intents import INTENTS_FILE, parse_intents
 from codeplane.workspace.workspace import Workspace
 
-_PATH = RepoPath.parse(INTENTS_FILE)
+INTENTS_PATH = RepoPath.parse(INTENTS_FILE)
 
 
 def intents_text(workspace: Workspace) -> str | None:
     """Return the text of the intents file, None when there is none."""
-    found = workspace.editor.look(_PATH)
+    found = workspace.editor.look(INTENTS_PATH)
     if found is None:
         return None
     try:
@@ -21,17 +21,16 @@ def intents_text(workspace: Workspace) -> str | None:
         raise CodePlaneError("INTENTS_UNREADABLE", f"{INTENTS_FILE} is not UTF-8 text.") from error
 
 
-def save_intents(workspace: Workspace, text: str) -> None:
-    """Write the intents file and accept it; the change can be undone like any other.
+def save_intents(workspace: Workspace, call_id: str, text: str) -> None:
+    """Write the intents file for a call and accept it; the change can be undone like any other.
 
     Raises:
-        CodePlaneError: CONFIG_INVALID, or what writing can meet.
+        CodePlaneError: CONFIG_INVALID, or an error from writing.
     """
     parse_intents(text)
-    found = workspace.editor.look(_PATH)
+    found = workspace.editor.look(INTENTS_PATH)
     before = found.image if found is not None else None
-    call_id = workspace.ids.new("req")
-    workspace.editor.apply(call_id, [Change(_PATH, before, FileImage(text.encode("utf-8")))])
+    workspace.editor.apply(call_id, [Change(INTENTS_PATH, before, FileImage(text.encode("utf-8")))])
     workspace.gate.sources.accept()
     workspace.record("intents_changed", {"call": call_id, "intents": list(_ids(text))})
 

@@ -1,4 +1,4 @@
-"""Where answers were cut: one small file per cursor, so that another process can go on after this one has ended."""
+"""Where answers were cut: one small file per cursor, so another process can continue after this one has ended."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from typing import Final
 
 from codeplane.core.hashing import sha256_text
 
-# A letter first: an id of digits alone would be a number to some clients.
+# A letter first: some clients would read digits alone as a number.
 _ID: Final = re.compile(r"c[0-9a-f]{11}")
 _FILE: Final = re.compile(rf"{_ID.pattern}(\.\d+-\d+)?")
 _KEPT: Final = 2_000
@@ -19,9 +19,9 @@ _BETWEEN_TRIMS: Final = 200
 class KeptCursors:
     """The newest cursors of one working tree.
 
-    An id is a digest of what is kept, so that the same state has the same id and a damaged file is not believed. Files
-    are replaced as a whole, so that no process needs a lock. What cannot be written is kept in memory: an answer does
-    not fail because the disk is full or read-only.
+    An id is a digest of the content, so equal states share an id and a damaged file is rejected. Files are
+    replaced whole, so no process needs a lock. What cannot be written is kept in memory: an answer does not fail
+    because the disk is full or read-only.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -30,7 +30,7 @@ class KeptCursors:
         self._n_written = 0
 
     def keep(self, text: str) -> str:
-        """Keep a text and return its id."""
+        """Store a text and return its id."""
         cursor = _id_of(text)
         try:
             self._write(cursor, text)
@@ -42,7 +42,7 @@ class KeptCursors:
         return cursor
 
     def find(self, cursor: str) -> str | None:
-        """Return the text of an id, None when it is not kept any more."""
+        """Return the text of an id, None when it is no longer stored."""
         text = self._unwritten.get(cursor)
         if text is None and self.is_id(cursor):
             with suppress(OSError, UnicodeDecodeError):
@@ -51,7 +51,7 @@ class KeptCursors:
 
     @staticmethod
     def is_id(cursor: str) -> bool:
-        """Tell whether a text looks like an id from here."""
+        """Tell whether a text looks like a cursor id."""
         return _ID.fullmatch(cursor) is not None
 
     def _write(self, cursor: str, text: str) -> None:

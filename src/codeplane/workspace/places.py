@@ -13,7 +13,7 @@ from codeplane.git.repository import Repository
 
 PRIVATE_NAME = ".codeplane"
 SOCKET_NAME = "server.sock"
-_SOCKET_PATH_LIMIT = 100
+_MAX_SOCKET_PATH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class UserPlaces:
 
     @property
     def access_secret(self) -> Path:
-        """Return the file with the secret that opens this user's servers to a client."""
+        """Return the file with the secret that gives a client access to this user's servers."""
         return self.state / "access.secret"
 
     @property
     def governance(self) -> Path:
-        """Return the directory with what was decided about the governance of all repositories."""
+        """Return the directory with the governance decisions of all repositories."""
         return self.state / "governance"
 
     @property
@@ -51,7 +51,7 @@ class UserPlaces:
 
     @property
     def administrator_policy(self) -> Path:
-        """Return the policy file of whoever administers this machine."""
+        """Return the policy file of this machine's administrator."""
         return Path("/etc/codeplane/hook_policy.yaml")
 
     @property
@@ -90,7 +90,7 @@ class Places:
 
     @property
     def clone(self) -> str:
-        """Return what tells this clone from another one made later at the same place.
+        """Return what distinguishes this clone from a later one at the same path.
 
         Git writes `description` when it makes a repository and never again.
         """
@@ -121,7 +121,7 @@ class Places:
 
     @property
     def server_facts(self) -> Path:
-        """Return the file in which the running server says who it is."""
+        """Return the file in which the running server identifies itself."""
         return self.private / "server.json"
 
     @property
@@ -134,7 +134,7 @@ class Places:
         """Return where the socket is bound; the operating system allows only short names."""
         name = f"{sha256_text(str(self.root))[:16]}.sock"
         candidates = (self.socket_link, self.user.runtime / name, _temporary_directory() / name)
-        return next((path for path in candidates if len(os.fsencode(path)) <= _SOCKET_PATH_LIMIT), candidates[-1])
+        return next((path for path in candidates if len(os.fsencode(path)) <= _MAX_SOCKET_PATH), candidates[-1])
 
     @property
     def ledger(self) -> Path:
@@ -143,7 +143,7 @@ class Places:
 
     @property
     def owners(self) -> Path:
-        """Return the directory of the marks of life of processes at work."""
+        """Return the directory of the liveness locks of working processes."""
         return self.shared / "owners"
 
     @property

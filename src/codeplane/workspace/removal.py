@@ -1,12 +1,15 @@
-"""Everything that CodePlane keeps for one repository, so that it can be listed and removed."""
+"""Everything that CodePlane stores for one repository, so it can be listed and removed."""
 
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from codeplane.core.errors import CodePlaneError
 from codeplane.git.commands import ask_git, must_change
 from codeplane.git.worktrees import list_worktrees
+from codeplane.ledger.seals import forget_place, was_sealed
+from codeplane.workspace.places import Places
 from codeplane.workspace.workspace import Workspace
 
 _REFS = ("refs/codeplane/", "refs/notes/codeplane")
@@ -38,7 +41,7 @@ def removables(workspace: Workspace) -> tuple[Removable, ...]:
     ]
     refs = tuple(ask_git(workspace.root, "for-each-ref", "--format=%(refname)", *_REFS).decode().split())
     kept = [one for one in found if one.path is not None and one.path.exists()]
-    return (*kept, *([Removable("what undo keeps from garbage collection", refs=refs)] if refs else []))
+    return (*kept, *([Removable("objects that undo protects from garbage collection", refs=refs)] if refs else []))
 
 
 def remove(root: Path, found: Sequence[Removable]) -> None:
@@ -50,3 +53,19 @@ def remove(root: Path, found: Sequence[Removable]) -> None:
             shutil.rmtree(one.path)
         elif one.path is not None:
             one.path.unlink(missing_ok=True)
+
+
+def require_ledger(places: Places) -> None:
+    """Refuse a repository that never had a ledger, so reading does not create one.
+
+    Raises:
+        CodePlaneError: NOT_FOUND.
+    """
+    is_there = places.ledger.exists() or places.ledger.with_name("ledger.sealed").exists()
+    if not is_there and not was_sealed(places.user.ledger_seals, places.ledger, places.clone):
+        raise CodePlaneError("NOT_FOUND", "This repository has no ledger yet.", hint="`cpl init` sets it up.")
+
+
+def forget_ledger(places: Places) -> None:
+    """Forget that a ledger was sealed here, when a person clears it."""
+    forget_place(places.user.ledger_seals, places.ledger)

@@ -1,4 +1,4 @@
-"""Take back what batches did to files and to git together."""
+"""Roll back what batches did to files and git together."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from codeplane.workspace.git_bracket import with_tracked_changes
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """What would be done to files and to git, and what of git is in the way.
+    """The planned changes of files and git, and git's conflicts.
 
     Invariant: with conflicts, of files or of git, nothing may be applied.
     """
@@ -40,7 +40,7 @@ class Rollback:
 
 
 def plan_rollback(repository: Repository, editor: Editor, records: Sequence[Record]) -> Rollback:
-    """Return what takes batches back, the newest first."""
+    """Return the plan that undoes batches, the newest first."""
     whole = [with_tracked_changes(repository, record) for record in records]
     crossing = _crossing(whole)
     whole = [_with_loose_files(repository, record, crossing) for record in whole]
@@ -54,7 +54,7 @@ def plan_rollback(repository: Repository, editor: Editor, records: Sequence[Reco
         conflicts.extend(conflicts_with(then, span))
         then = with_span_undone(then, span)
     old, new = difference(now, then)
-    conflicts.extend(_in_use_elsewhere(repository, new))
+    conflicts.extend(_branches_in_use(repository, new))
     found = in_the_way_of(repository.root, new.loose)
     conflicts.extend(f"{printable_name(path)} is in the way" for path in found)
     git = GitSpan(old, new) if not (is_nothing(old) and is_nothing(new)) else None
@@ -62,7 +62,7 @@ def plan_rollback(repository: Repository, editor: Editor, records: Sequence[Reco
 
 
 def _crossing(records: Sequence[Record]) -> frozenset[str]:
-    """Return the paths of which one is a directory of another, so that both are never there together."""
+    """Return the paths that are a directory of another path, so both never exist together."""
     names = {change.path.text for record in records for change in record.changes}
     loose = {path for record in records if record.git is not None for path in record.git.before.loose}
     found = set(loose)
@@ -105,8 +105,8 @@ def _loose(repository: Repository, image: FileImage | None) -> LooseFile | None:
     return kept_loose(repository.root, image.data, image.mode, is_link=image.is_link)
 
 
-def _in_use_elsewhere(repository: Repository, target: GitState) -> list[str]:
-    """Return the branches that would go or move although another working tree has them checked out."""
+def _branches_in_use(repository: Repository, target: GitState) -> list[str]:
+    """Return the branches that would be deleted or moved although another working tree has them checked out."""
     found = []
     for place in sorted((repository.common_dir / "worktrees").glob("*/HEAD")):
         head = place.read_text(encoding="utf-8", errors="surrogateescape").strip().removeprefix("ref: ")
@@ -116,10 +116,10 @@ def _in_use_elsewhere(repository: Repository, target: GitState) -> list[str]:
 
 
 def roll_back(repository: Repository, editor: Editor, batch_id: str, plan: Rollback, undone: tuple[str, ...]) -> None:
-    """Do what was planned, as a batch of its own that can be taken back, too.
+    """Apply the plan as a separate batch, which can be undone too.
 
     Raises:
-        CodePlaneError: STALE_FILE, or git refuses; everything is as it was then.
+        CodePlaneError: STALE_FILE, or git refuses; nothing is changed then.
         OSError: the system refused.
     """
     git = plan.git
@@ -148,9 +148,9 @@ def _parents(path: RepoPath) -> Iterator[RepoPath]:
 
 
 def complete_git_part(repository: Repository, record: Record) -> None:
-    """Bring git to where an interrupted undo, whose files are in place, was bringing it.
+    """Complete the git part of an interrupted undo whose files are in place.
 
-    What somebody else has changed since stays as it is.
+    Later changes by others stay.
     """
     span = record.git
     if not record.undoes or span is None or span.after is None:

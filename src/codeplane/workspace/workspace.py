@@ -3,7 +3,7 @@
 import os
 import stat
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,9 +21,8 @@ from codeplane.core.logs import fields, get_logger
 from codeplane.core.paths import RepoPath
 from codeplane.core.settings import Loaded
 from codeplane.core.tracing import open_tracer
-from codeplane.git.commit_graph import CommitGraph
 from codeplane.git.ignored import ignored_paths
-from codeplane.git.programs import Helper, find_helpers
+from codeplane.git.programs import Helper, find_programs
 from codeplane.git.repo_version import RepoVersion, TrackedView
 from codeplane.git.repository import (
     Head,
@@ -55,13 +54,11 @@ from codeplane.workspace.kept_cursors import KeptCursors
 from codeplane.workspace.places import Places, UserPlaces, places_for, user_places
 
 if TYPE_CHECKING:
-    # What is opened on first use is imported on first use, each with its reason there.
+    # What is opened on first use is imported on first use; the reason is given there.
     from codeplane.core.sandbox import Sandbox
     from codeplane.edit.editor import Editor
     from codeplane.edit.records import RecordStore
-    from codeplane.git.history import Commit
     from codeplane.govern.shell_risk.context import ShellContext
-    from codeplane.index.head_start import HeadStart
     from codeplane.index.reconcile import IndexState
     from codeplane.index.repository_index import RepositoryIndex
     from codeplane.workspace.git_bracket import GitBracket, GitLease
@@ -86,7 +83,7 @@ class WorkspaceRequest:
 class Workspace:
     """One working tree with everything an operation may need.
 
-    Invariant: it is opened by `open_workspace`, used by any number of threads, and closed once by whoever opened it.
+    Invariant: it is opened by `open_workspace`, used by any number of threads, and closed once by its opener.
     """
 
     def __init__(
@@ -97,8 +94,6 @@ class Workspace:
         self.loaded = loaded
         self.clock = clock
         self.ids = ids
-        # Facts for a first index, from whoever has begun to extract them.
-        self.head_start: HeadStart | None = None
         self.events = EventBus()
         self._tracked = TrackedView(repository)
         self.has_overlay = has_overlay(loaded.values.index.overlay, os.environ)
@@ -112,7 +107,7 @@ class Workspace:
         self.tracer = open_tracer(loaded.values.telemetry)
         self.ownership = Ownership(places.owners, ids.new("own"))
         self.after_policies: tuple[AfterPolicy, ...] = ()
-        # Whoever rests on rows, such as approvals or memory, says here which may not be retired.
+        # Users of rows, such as approvals or memory, register here which rows must not be retired.
         self.row_keepers: tuple[Callable[[LedgerRow], bool], ...] = (keeps_approval,)
         self.refreshers: tuple[Callable[[], None], ...] = (self._refresh_index,)
         self._index: RepositoryIndex | None = None
@@ -121,10 +116,7 @@ class Workspace:
         self._sandbox_lock = threading.Lock()
         self.last_reconcile_ms: int | None = None
         self._reconciled_head: tuple[bytes, ...] = ()
-        self.commit_graph = CommitGraph(repository, places.shared / "history")
         self.cursors = KeptCursors(places.private / "cursors")
-        # Commits never change: those that were read once need not be read again.
-        self.known_commits: dict[str, tuple[int, Commit]] = {}
         self.repo_id = self.chain.set_meta_once("repo_id", ids.new("repo"))
         self.chain.sealer = Sealer(Anchor(places.user.ledger_seals, self.repo_id, places.ledger, places.clone), clock)
         self.gate = self._make_gate()
@@ -144,7 +136,7 @@ class Workspace:
         around = Surrounding(
             self.working_hash,
             lambda path, sha256: last_writer(chain, self.editor.records, path, sha256),
-            self._look_around,
+            self._shell_context,
             self._secrets,
         )
         return Gate(sources, chain, ApprovalBook(chain, self.clock, self.ids), SessionsMemory(chain), around)
@@ -153,28 +145,28 @@ class Workspace:
         """Return the seal of what a person accepted, made with the key of this ledger.
 
         Raises:
-            OSError: the key cannot be kept.
+            OSError: the key cannot be stored.
         """
         return (
             Anchor(self.places.user.ledger_seals, self.repo_id, self.places.ledger).keep_key().sign("acceptance", text)
         )
 
-    def _look_around(self, commands: tuple[str, ...]) -> "ShellContext":
+    def _shell_context(self, commands: tuple[str, ...]) -> "ShellContext":
         # 15 ms that only calls with commands need.
         from codeplane.govern.shell_risk.surroundings import look_around  # noqa: PLC0415
 
         return look_around(self.root, self.root, os.environ, "\n".join(commands))
 
     def _secrets(self, paths: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the paths that look secret by name or content, each with the reason; people let some in."""
+        """Return the paths that look secret by name or content, each with the reason; people can allow some."""
         rules = self.ignore_rules()
         return tuple(
             f"{path} ({reason})" for path in paths if (reason := why_secret(rules, RepoPath.known(path))) is not None
         )
 
     def accept_helpers(self) -> tuple[Helper, ...]:
-        """Accept the hooks and helpers that this repository makes git run, as they are; a person decides that."""
-        helpers = find_helpers(self.repository)
+        """Accept the hooks and helpers that this repository makes git run, as they are; only a person decides that."""
+        helpers = find_programs(self.repository).helpers
         if helpers:
             self.gate.sources.accept_helpers(one.digest for one in helpers)
         return helpers
@@ -194,11 +186,11 @@ class Workspace:
         return self.repository.root
 
     def record(self, kind: str, body: dict[str, object]) -> None:
-        """Append a row of CodePlane's own, such as a start or a stop."""
+        """Append a system row, such as a start or a stop."""
         self.chain.append(NewEvent(kind, SYSTEM_SESSION, body, worktree=self.repository.worktree_id))
 
     def leases(self) -> list[dict[str, object]]:
-        """Return the paths that calls are writing at this moment, with who does it and since when."""
+        """Return the paths that calls are writing right now, with the session and the start time."""
         found: list[dict[str, object]] = []
         for call in self.chain.open_calls():
             effects = call.begun.body.get("effects")
@@ -226,19 +218,19 @@ class Workspace:
         }
 
     def contradictions(self) -> tuple[str, ...]:
-        """Return where tables beside the chain say something else than its rows; they grant nothing by that."""
+        """Return where tables beside the chain disagree with its rows; such entries grant nothing."""
         return (*self.gate.approvals.contradictions(), *self.tasks.contradictions())
 
     def undo_summary(self) -> dict[str, int]:
-        """Return how many batches of changes can be undone and how much of the disk they take."""
+        """Return how many batches can be undone and how much disk space they use."""
         records, limit = self.editor.records, self.settings.edits.undo_bytes
         return {"batches": records.n_done(), "size_bytes": records.size_bytes(), "limit_bytes": limit}
 
     def retire_rows(self) -> int:
-        """Replace rows of the ledger that are too old by sealed checkpoints; return how many went.
+        """Replace expired rows of the ledger by sealed checkpoints; return how many were removed.
 
         Raises:
-            CodePlaneError: CHAIN_BROKEN when a row that would go does not hold.
+            CodePlaneError: CHAIN_BROKEN when an expired row fails verification.
         """
         # 5 ms that a server spends when it has started.
         from codeplane.ledger.retention import retire_rows  # noqa: PLC0415
@@ -277,7 +269,7 @@ class Workspace:
         return IgnoreRules(self.root, self.tracked, self._compiled_ignore_files, only_tracked=not self.has_overlay)
 
     def ignored_files(self, state: "IndexState") -> frozenset[str]:
-        """Return the files of a state of the index that git ignores; remembered as long as nothing changes.
+        """Return the files of a state of the index that git ignores; cached until something changes.
 
         Raises:
             CodePlaneError: GIT_FAILED when git cannot tell.
@@ -291,11 +283,11 @@ class Workspace:
         return self._ignored[1]
 
     def task_limits(self) -> TaskLimits:
-        """Return the limits of a task that nobody gave others."""
+        """Return the default limits of a task."""
         return limits_of(self.settings.tasks)
 
     def snapshot(self) -> RepoSnapshot:
-        """Return where the repository stands, as a task remembers it."""
+        """Return the state of the repository, as a task remembers it."""
         return RepoSnapshot(self.repo_version().head, self.index_epoch())
 
     def fingerprint(self) -> str:
@@ -336,7 +328,6 @@ class Workspace:
                     now_ns=lambda: self.clock.now_ms() * 1_000_000,
                     last_epoch=lambda: self.chain.last_index_epoch(self.repository.worktree_id),
                     seed=self.places.shared if self.places.shared != self.places.private else None,
-                    head_start=self.head_start,
                     has_overlay=self.has_overlay,
                     declared_contexts=declared_contexts(self.settings.contexts),
                 )
@@ -345,7 +336,7 @@ class Workspace:
 
     @cached_property
     def editor(self) -> "Editor":
-        """Return what writes into this working tree."""
+        """Return the editor of this working tree."""
         # 30 ms that only changes need.
         from codeplane.edit.editor import Editor  # noqa: PLC0415
         from codeplane.edit.locks import PathLocks  # noqa: PLC0415
@@ -356,7 +347,7 @@ class Workspace:
         return Editor(self.root, self.repository.worktree_id, PathLocks(self.places.private / "locks"), records)
 
     def trim_undo(self) -> None:
-        """Keep what undo may take of the disk: the oldest batches go when it is more."""
+        """Enforce the disk limit of undo: the oldest batches are removed first."""
         self._trim(self.editor.records)
 
     def _trim(self, records: "RecordStore") -> None:
@@ -367,17 +358,12 @@ class Workspace:
             forget_objects(self.repository, records.batches())
 
     def working_hash(self, path: str) -> str | None:
-        """Return the SHA-256 of a working file's bytes; None for what is no readable regular file."""
+        """Return the SHA-256 of a working file's bytes; None for anything but a readable regular file."""
         place = self.root / path
         try:
             return sha256_file(place) if stat.S_ISREG(place.lstat().st_mode) else None
         except OSError:
             return None
-
-    def history_graph(self) -> Mapping[str, str]:
-        """Return what tells git of our commit-graph; it is made in the background once histories are asked for."""
-        self.commit_graph.freshen()
-        return self.commit_graph.environment()
 
     def git_lease(self) -> "GitLease":
         """Return the lease under which git changes this repository."""
@@ -387,14 +373,14 @@ class Workspace:
         return GitLease(self.places.shared / "git.lock")
 
     def git_bracket(self, call_id: str) -> "GitBracket":
-        """Return what brackets a call that changes the repository by git or by other programs."""
+        """Return the bracket for a call that changes the repository through git or other programs."""
         # As for the lease.
         from codeplane.workspace.git_bracket import GitBracket  # noqa: PLC0415
 
         return GitBracket(self.repository, self.editor, self.git_lease(), call_id)
 
     def _refresh_index(self) -> None:
-        # Before the sweep: a commit made meanwhile may have changed files that were looked at already.
+        # Before the scan: a commit made meanwhile may change files that were already scanned.
         head = self._head_mark()
         self.index.refresh()
         self.last_reconcile_ms, self._reconciled_head = self.clock.now_ms(), head
@@ -408,7 +394,7 @@ class Workspace:
 
     @property
     def has_index(self) -> bool:
-        """Tell whether an index was begun here; looking for one does not open it."""
+        """Tell whether an index exists here, without opening it."""
         return (self.places.private / "index.db").exists()
 
     def index_epoch(self) -> int | None:
@@ -483,28 +469,18 @@ class Workspace:
         return self._index.language_counts() if self._index is not None and is_known else {}
 
     def refresh_index(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Bring what is derived from the files up to date; `progress` is told files done and files in all."""
+        """Refresh everything derived from the files; `progress` gets files done and files in all."""
         with self.index.listening(progress) if progress is not None else nullcontext():
             for refresh in self.refreshers:
                 refresh()
 
-    def refresh_definitions(self, progress: Callable[[int, int], None]) -> None:
-        """Bring texts and definitions up to date, without waiting for the links of a first build."""
-        head = self._head_mark()
-        with self.index.listening(progress):
-            self.index.refresh_definitions()
-        self.last_reconcile_ms, self._reconciled_head = self.clock.now_ms(), head
-
     def close(self) -> None:
-        """Commit what waits and close every file."""
+        """Commit pending writes and close every file."""
         with suppress(CodePlaneError):
             self.chain.flush()
             self.sessions.save()
             self.tasks.close_own(self.ownership.owner)
-        self.commit_graph.close()
         self.ownership.release()
-        if self.head_start is not None:
-            self.head_start.close()
         if self._sandbox is not None:
             self._sandbox.close()
         if self._index is not None:
@@ -526,7 +502,7 @@ def open_workspace(request: WorkspaceRequest) -> Workspace:
     """Open the working tree that contains `request.start`, preparing `.codeplane/` where it is missing.
 
     Raises:
-        CodePlaneError: the place is no repository, the configuration is invalid, or a file cannot be opened.
+        CodePlaneError: the place is not a repository, the configuration is invalid, or a file cannot be opened.
     """
     repository = find_repository(request.start)
     places = places_for(repository, request.user or user_places())
@@ -563,7 +539,7 @@ def prepare_private(places: Places) -> bool:
             if not directory.is_dir():
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
                 created = True
-            # Also in the main tree when a linked one is served first: its git must not see it either.
+            # Also in the main tree when a linked one is served first: git must not see it there either.
             ignore_file = directory / ".gitignore"
             if not ignore_file.is_file():
                 ignore_file.write_text(_PRIVATE_GITIGNORE, encoding="utf-8")
@@ -576,7 +552,7 @@ def prepare_private(places: Places) -> bool:
 
 
 def ensure_ignore_file(places: Places) -> bool:
-    """Write `.cplignore` with the default block unless a person has one; return whether it was written."""
+    """Write `.cplignore` with the default block unless it exists; return whether it was written."""
     path = places.root / IGNORE_FILE
     try:
         with path.open("x", encoding="utf-8") as file:

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from codeplane.core.paths import RepoPath
 from codeplane.index.contexts.discover import discover_contexts
-from codeplane.index.contexts.model import Context, ContextSet, TreeView
-from codeplane.index.contexts.probe import ParseQuality
+from codeplane.index.contexts.model import Context, ParseQuality, TreeView
 from codeplane.index.contexts.router import ContextRouter
 
 GOOD = ParseQuality(n_nodes=20, n_errors=0, has_named=True, n_root_children=3)
@@ -30,15 +29,15 @@ def tree_view(files: Mapping[str, str], tracked: Iterable[str] = (), broken: Ite
 
 def router_of(view: TreeView) -> ContextRouter:
     """Return the router for the contexts of a view."""
-    return ContextRouter(discover_contexts(view).contexts, view.holds_tracked)
+    return ContextRouter(discover_contexts(view), view.holds_tracked)
 
 
-def contexts_at(found: ContextSet, family: str) -> dict[str, Context]:
+def contexts_at(found: tuple[Context, ...], family: str) -> dict[str, Context]:
     """Return the contexts of a family by their roots."""
-    return {context.root_path.text: context for context in found.contexts if context.family == family}
+    return {context.root_path.text: context for context in found if context.family == family}
 
 
-def statuses(found: ContextSet, family: str) -> dict[str, str]:
+def statuses(found: tuple[Context, ...], family: str) -> dict[str, str]:
     """Return what became of the contexts of a family, by their roots."""
     return {root: context.status.value for root, context in contexts_at(found, family).items()}
 

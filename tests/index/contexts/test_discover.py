@@ -213,9 +213,9 @@ def test_a_mixed_repository() -> None:
 def test_contexts_are_ordered_and_know_their_family() -> None:
     files = {"b/package.json": "{}", "a/package.json": "{}", "go.mod": "", "a/x.ts": ""}
     found = discover_contexts(tree_view(files))
-    keys = [(context.family, context.root_path) for context in found.contexts]
+    keys = [(context.family, context.root_path) for context in found]
     assert keys == sorted(keys)
-    assert all(context.include == FAMILY_BY_NAME[context.family].include for context in found.contexts)
+    assert all(context.include == FAMILY_BY_NAME[context.family].include for context in found)
 
 
 def test_an_id_follows_from_family_and_root_only() -> None:
@@ -226,57 +226,55 @@ def test_an_id_follows_from_family_and_root_only() -> None:
     assert before.context_id == after.context_id == context_id_of("go", RepoPath("a"))
     # Ids are stored, so the way to make them must not change.
     assert before.context_id == "05a2df56eab9d37d"
-    ids = [context.context_id for context in second.contexts]
+    ids = [context.context_id for context in second]
     assert len(set(ids)) == len(ids)
 
 
 MALFORMED = [
-    ("javascript", "package.json", '{"workspaces": ["a"', "not valid JSON"),
-    ("javascript", "package.json", "", "not valid JSON"),
-    ("javascript", "package.json", "[" * 100_000, "not valid JSON"),
-    ("javascript", "package.json", '{"a": ' + "1" * 5000 + "}", "not valid JSON"),
-    ("javascript", "package.json", "[]", "does not hold an object"),
-    ("javascript", "package.json", '{"workspaces": 3}', "`workspaces` is not a list of texts"),
-    ("javascript", "package.json", '{"workspaces": "a/*"}', "`workspaces` is not a list of texts"),
-    ("javascript", "package.json", '{"workspaces": ["a", 1]}', "`workspaces` is not a list of texts"),
-    ("javascript", "package.json", '{"workspaces": {"packages": {}}}', "`workspaces` is not a list of texts"),
-    ("javascript", "package.json", '{"workspaces": ["a[z-a]"]}', "is not a glob"),
-    ("javascript", "pnpm-workspace.yaml", "packages: [a", "not valid YAML"),
-    ("javascript", "pnpm-workspace.yaml", "packages:\n\t- a", "not valid YAML"),
-    ("javascript", "pnpm-workspace.yaml", "[" * 20_000, "not valid YAML"),
-    ("javascript", "pnpm-workspace.yaml", "a: \x00", "not valid YAML"),
-    ("javascript", "pnpm-workspace.yaml", "a: *b", "not valid YAML"),
-    ("javascript", "pnpm-workspace.yaml", "? [a]\n: b", "not valid YAML"),
-    ("javascript", "pnpm-workspace.yaml", "a: 1\n---\nb: 2", "not valid YAML"),
-    ("javascript", "pnpm-workspace.yaml", "- a\n- b", "does not hold a mapping"),
-    ("javascript", "pnpm-workspace.yaml", "packages: a/*", "`packages` is not a list of texts"),
-    ("javascript", "pnpm-workspace.yaml", "packages: [[a]]", "`packages` is not a list of texts"),
-    ("go", "go.work", "use (\n\t./a\n", "The block `use (` is not closed"),
-    ("go", "go.work", "<<<<<<< HEAD\nuse ./a\n", "Line 1 is not a line of go.work"),
-    ("go", "go.work", "use ./a ./b\n", "Line 1 is not a line of go.work"),
-    ("go", "go.work", "use\n", "Line 1 is not a line of go.work"),
-    ("go", "go.work", 'go 1.22\nuse "./a b\n', "Line 2 is not a line of go.work"),
-    ("go", "go.work", ")\n", "Line 1 is not a line of go.work"),
-    ("rust", "Cargo.toml", "[workspace\nmembers = []", "not valid TOML"),
-    ("rust", "Cargo.toml", "a = " + "[" * 20_000, "not valid TOML"),
-    ("rust", "Cargo.toml", "workspace = 3", "`workspace` is not a table"),
-    ("rust", "Cargo.toml", "[[workspace]]", "`workspace` is not a table"),
-    ("rust", "Cargo.toml", "[workspace]\nmembers = 'a'", "lists of texts"),
-    ("rust", "Cargo.toml", "[workspace]\nexclude = [1]", "lists of texts"),
-    ("rust", "Cargo.toml", "[workspace]\nmembers = ['[z-a]']", "is not a glob"),
-    ("jvm", "settings.gradle", "include 'a", "is opened and not closed"),
-    ("jvm", "settings.gradle", "include 'a' /* and so on", "is opened and not closed"),
-    ("jvm", "settings.gradle", 'include """a', "is opened and not closed"),
-    ("jvm", "settings.gradle.kts", 'include("a)\n', "is opened and not closed"),
+    ("javascript", "package.json", '{"workspaces": ["a"'),
+    ("javascript", "package.json", ""),
+    ("javascript", "package.json", "[" * 100_000),
+    ("javascript", "package.json", '{"a": ' + "1" * 5000 + "}"),
+    ("javascript", "package.json", "[]"),
+    ("javascript", "package.json", '{"workspaces": 3}'),
+    ("javascript", "package.json", '{"workspaces": "a/*"}'),
+    ("javascript", "package.json", '{"workspaces": ["a", 1]}'),
+    ("javascript", "package.json", '{"workspaces": {"packages": {}}}'),
+    ("javascript", "package.json", '{"workspaces": ["a[z-a]"]}'),
+    ("javascript", "pnpm-workspace.yaml", "packages: [a"),
+    ("javascript", "pnpm-workspace.yaml", "packages:\n\t- a"),
+    ("javascript", "pnpm-workspace.yaml", "[" * 20_000),
+    ("javascript", "pnpm-workspace.yaml", "a: \x00"),
+    ("javascript", "pnpm-workspace.yaml", "a: *b"),
+    ("javascript", "pnpm-workspace.yaml", "? [a]\n: b"),
+    ("javascript", "pnpm-workspace.yaml", "a: 1\n---\nb: 2"),
+    ("javascript", "pnpm-workspace.yaml", "- a\n- b"),
+    ("javascript", "pnpm-workspace.yaml", "packages: a/*"),
+    ("javascript", "pnpm-workspace.yaml", "packages: [[a]]"),
+    ("go", "go.work", "use (\n\t./a\n"),
+    ("go", "go.work", "<<<<<<< HEAD\nuse ./a\n"),
+    ("go", "go.work", "use ./a ./b\n"),
+    ("go", "go.work", "use\n"),
+    ("go", "go.work", 'go 1.22\nuse "./a b\n'),
+    ("go", "go.work", ")\n"),
+    ("rust", "Cargo.toml", "[workspace\nmembers = []"),
+    ("rust", "Cargo.toml", "a = " + "[" * 20_000),
+    ("rust", "Cargo.toml", "workspace = 3"),
+    ("rust", "Cargo.toml", "[[workspace]]"),
+    ("rust", "Cargo.toml", "[workspace]\nmembers = 'a'"),
+    ("rust", "Cargo.toml", "[workspace]\nexclude = [1]"),
+    ("rust", "Cargo.toml", "[workspace]\nmembers = ['[z-a]']"),
+    ("jvm", "settings.gradle", "include 'a"),
+    ("jvm", "settings.gradle", "include 'a' /* and so on"),
+    ("jvm", "settings.gradle", 'include """a'),
+    ("jvm", "settings.gradle.kts", 'include("a)\n'),
 ]
 PACKAGE_FILES = {"javascript": "package.json", "go": "go.mod", "rust": "Cargo.toml", "jvm": "pom.xml"}
 SOURCES = {"javascript": "x.ts", "go": "x.go", "rust": "x.rs", "jvm": "x.java"}
 
 
-@pytest.mark.parametrize(("family", "name", "text", "message"), MALFORMED)
-def test_a_broken_workspace_file_is_reported_and_detaches_nothing(
-    family: str, name: str, text: str, message: str
-) -> None:
+@pytest.mark.parametrize(("family", "name", "text"), MALFORMED)
+def test_a_broken_workspace_file_detaches_nothing(family: str, name: str, text: str) -> None:
     package, source = PACKAGE_FILES[family], SOURCES[family]
     files = {f"zone/{package}": "{}" if package == "package.json" else "", f"zone/{name}": text}
     files |= {f"zone/sub/{package}": "{}" if package == "package.json" else "", f"zone/sub/{source}": ""}
@@ -285,26 +283,19 @@ def test_a_broken_workspace_file_is_reported_and_detaches_nothing(
         "zone": "valid",
         "zone/sub": "valid",
     }
-    (problem,) = found.problems
-    assert problem.path == RepoPath(f"zone/{name}")
-    assert message in problem.message
-    assert problem.message.endswith(".")
 
 
 @pytest.mark.parametrize(
     "name", ["package.json", "pnpm-workspace.yaml", "go.work", "Cargo.toml", "settings.gradle", "settings.gradle.kts"]
 )
-def test_a_workspace_file_that_is_unreadable_or_huge_is_reported(name: str) -> None:
-    view = tree_view({name: " " * (MAX_CHARACTERS + 1)})
+def test_a_workspace_file_that_is_unreadable_or_huge_detaches_nothing(name: str) -> None:
+    view = tree_view({name: " " * (MAX_CHARACTERS + 1), "a/package.json": "{}", "a/go.mod": "", "a/Cargo.toml": ""})
     for found in (discover_contexts(view), discover_contexts(replace(view, read_text=lambda _: None))):
-        (problem,) = found.problems
-        assert problem.path == RepoPath(name)
-        assert "read" in problem.message
+        assert all(context.status is not ContextStatus.DETACHED for context in found)
 
 
-def test_a_byte_order_mark_is_no_problem() -> None:
+def test_a_byte_order_mark_is_skipped() -> None:
     found = discover_contexts(tree_view({"package.json": '\ufeff{"workspaces": ["a"]}', "b/package.json": "{}"}))
-    assert found.problems == ()
     assert statuses(found, "javascript")["b"] == "detached"
 
 
@@ -326,11 +317,11 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=25).map("".join))
-@examples(400)
+@examples(150)
 def test_no_text_makes_discovery_raise(text: str) -> None:
     names = ["package.json", "pnpm-workspace.yaml", "go.work", "Cargo.toml", "settings.gradle", "settings.gradle.kts"]
     files = dict.fromkeys(names, text) | {
         f"a/{name}": "" for name in ("package.json", "go.mod", "Cargo.toml", "pom.xml")
     }
     found = discover_contexts(tree_view(files))
-    assert len(found.contexts) >= len(FAMILY_BY_NAME) - 2
+    assert len(found) >= len(FAMILY_BY_NAME) - 2

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from codeplane.core.paths import RepoPath
 from codeplane.index.contexts.globs import compile_globs
+from codeplane.languages.catalog import UNKNOWN, language_of
 from codeplane.languages.families import FAMILIES, FAMILY_BY_NAME, FamilyType, family_of
-from codeplane.languages.file_names import UNKNOWN, language_of
 from support.effort import examples
 
 # The master include spec of §8.4.4, then the rows added in the design.
@@ -75,7 +75,7 @@ def test_a_name_that_no_glob_fits_has_no_family(name: str) -> None:
 
 
 @given(NAMES, st.sampled_from(["", "src/", "a.py/b/"]))
-@examples(300)
+@examples(100)
 def test_the_family_of_a_name_agrees_with_the_include_globs(name: str, directory: str) -> None:
     path = RepoPath(directory + name)
     by_globs = [family.name for family in FAMILIES if compile_globs(family.include).matches(path.text)]

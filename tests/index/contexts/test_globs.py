@@ -65,7 +65,7 @@ TEXTS = st.text("ab*?[]{}\\,!/.()^$é ", min_size=1, max_size=12)
 
 
 @given(TEXTS, TEXTS)
-@examples(300)
+@examples(100)
 def test_an_escaped_text_fits_itself_only(text: str, other: str) -> None:
     globs = compile_globs([escape_glob(text)])
     assert globs.matches(text)
@@ -73,7 +73,7 @@ def test_an_escaped_text_fits_itself_only(text: str, other: str) -> None:
 
 
 @given(TEXTS, TEXTS)
-@examples(300)
+@examples(100)
 def test_any_text_is_a_glob_or_is_refused(glob: str, path: str) -> None:
     try:
         globs = compile_globs([glob])

@@ -59,7 +59,6 @@ def test_each_marker_makes_a_context_of_its_tier_where_it_stands(
     path = f"{root}/{marker}".lstrip("/")
     found = discover_contexts(tree_view({path: PLAIN_TEXT.get(marker, "")}))
     assert contexts_at(found, family)[root or "."].tier is tier
-    assert found.problems == ()
 
 
 @pytest.mark.parametrize(("family", "marker", "text"), DECLARING)
@@ -79,7 +78,7 @@ def test_several_markers_of_a_family_in_a_directory_make_one_context_of_the_high
 
 def test_markers_of_several_families_make_contexts_side_by_side() -> None:
     found = discover_contexts(tree_view({"app/pyproject.toml": "", "app/package.json": "{}", "app/go.mod": ""}))
-    roots = [context.family for context in found.contexts if context.root_path == RepoPath("app")]
+    roots = [context.family for context in found if context.root_path == RepoPath("app")]
     assert roots == ["go", "javascript", "python"]
 
 
@@ -124,8 +123,7 @@ def test_a_name_that_only_looks_like_a_marker_marks_nothing(path: str) -> None:
 def test_markers_in_excluded_directories_mark_nothing() -> None:
     files = dict.fromkeys(["node_modules/left-pad/package.json", "a/venv/x/setup.py", "target/p/Cargo.toml"], "")
     found = discover_contexts(tree_view(files))
-    assert {context.root_path.text for context in found.contexts} == {"."}
-    assert found.problems == ()
+    assert {context.root_path.text for context in found} == {"."}
 
 
 def test_a_maven_directory_marks_the_directory_that_holds_it() -> None:

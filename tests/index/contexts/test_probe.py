@@ -6,7 +6,8 @@ import pytest
 
 from codeplane.core.paths import RepoPath
 from codeplane.index.contexts.discover import discover_contexts
-from codeplane.index.contexts.probe import ParseQuality, ProbeOutcome, is_good_sample, probe_files, sample_files
+from codeplane.index.contexts.model import ContextStatus, ParseQuality
+from codeplane.index.contexts.probe import is_good_sample, probe_files, sample_files
 from codeplane.languages.families import FamilyType
 from index.contexts.sample_trees import BROKEN, GOOD, contexts_at, statuses, tree_view
 
@@ -52,7 +53,7 @@ def test_samples_are_the_shortest_paths_then_by_name() -> None:
     ]
 
 
-def probe(qualities: dict[str, ParseQuality | None], family_type: FamilyType) -> tuple[ProbeOutcome, list[str]]:
+def probe(qualities: dict[str, ParseQuality | None], family_type: FamilyType) -> tuple[ContextStatus, list[str]]:
     """Return the outcome and which files were parsed."""
     parsed: list[str] = []
 
@@ -60,30 +61,30 @@ def probe(qualities: dict[str, ParseQuality | None], family_type: FamilyType) ->
         parsed.append(path.text)
         return qualities[path.text]
 
-    return probe_files(map(RepoPath, qualities), family_type, parse_quality).outcome, parsed
+    return probe_files(map(RepoPath, qualities), family_type, parse_quality)[0], parsed
 
 
 @pytest.mark.parametrize("family_type", [CODE, DATA])
 def test_the_first_good_sample_ends_the_probe(family_type: FamilyType) -> None:
     qualities: dict[str, ParseQuality | None] = {"c.x": GOOD, "a.x": BROKEN, "b.x": GOOD, "d.x": GOOD}
-    assert probe(qualities, family_type) == (ProbeOutcome.VALID, ["a.x", "b.x"])
+    assert probe(qualities, family_type) == (ContextStatus.VALID, ["a.x", "b.x"])
 
 
 @pytest.mark.parametrize("family_type", [CODE, DATA])
 def test_a_context_fails_when_all_samples_do(family_type: FamilyType) -> None:
     qualities = {"a.x": BROKEN, "b.x": None}
-    assert probe(qualities, family_type) == (ProbeOutcome.FAILED, ["a.x", "b.x"])
+    assert probe(qualities, family_type) == (ContextStatus.FAILED, ["a.x", "b.x"])
 
 
 def test_a_sixth_file_is_not_looked_at() -> None:
     qualities: dict[str, ParseQuality | None] = dict.fromkeys(["a.x", "b.x", "c.x", "d.x", "e.x"], BROKEN)
     qualities["f.x"] = GOOD
-    assert probe(qualities, CODE) == (ProbeOutcome.FAILED, ["a.x", "b.x", "c.x", "d.x", "e.x"])
+    assert probe(qualities, CODE) == (ContextStatus.FAILED, ["a.x", "b.x", "c.x", "d.x", "e.x"])
 
 
 @pytest.mark.parametrize("family_type", [CODE, DATA])
 def test_a_context_without_files_is_empty(family_type: FamilyType) -> None:
-    assert probe({}, family_type) == (ProbeOutcome.EMPTY, [])
+    assert probe({}, family_type) == (ContextStatus.EMPTY, [])
 
 
 def test_each_outcome_reaches_the_context_with_a_reason() -> None:

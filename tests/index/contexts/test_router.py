@@ -69,9 +69,9 @@ def owner_by_the_book(contexts: Iterable[Context], path: RepoPath, family: str, 
 
 
 @given(trees(), st.lists(PATHS, min_size=1, max_size=5))
-@examples(300)
+@examples(100)
 def test_the_router_answers_as_the_specification_does(view: TreeView, asked: list[RepoPath]) -> None:
-    contexts = discover_contexts(view).contexts
+    contexts = discover_contexts(view)
     router = ContextRouter(contexts, view.holds_tracked)
     for path in (*view.files, *asked):
         for family in FAMILY_BY_NAME:
@@ -79,7 +79,7 @@ def test_the_router_answers_as_the_specification_does(view: TreeView, asked: lis
 
 
 @given(trees())
-@examples(200)
+@examples(80)
 def test_a_file_has_at_most_one_context_per_family(view: TreeView) -> None:
     router = router_of(view)
     for path in view.files:
@@ -92,7 +92,7 @@ def test_a_file_has_at_most_one_context_per_family(view: TreeView) -> None:
 
 
 @given(trees(), PATHS | st.builds(_joined, DIRECTORIES, st.sampled_from(MARKERS)).map(RepoPath))
-@examples(300)
+@examples(100)
 def test_adding_an_unrelated_file_changes_no_other_owner(view: TreeView, added: RepoPath) -> None:
     """A file is unrelated to a family when it neither belongs to it nor marks anything for it."""
     related = {*family_of(added), *marker_families(added)}

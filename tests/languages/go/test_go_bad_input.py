@@ -4,6 +4,7 @@ import pytest
 
 from codeplane.languages.go.extract import extract
 from languages.consistency import RunawayClock, check_consistent, damaged, random_bytes
+from support.effort import repeated
 
 GOOD = b"""// Package p is good.
 package p
@@ -142,8 +143,8 @@ def test_facts_inside_errors_are_left_out() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", [b"a.b(c, 1); ", b"x := T{a: 1}; ", b"{"])
-def test_a_line_of_three_megabytes_returns(piece: bytes) -> None:
-    source = b"package p; func f() {" + piece * (3_000_000 // len(piece)) + b"}"
+def test_a_very_long_line_returns(piece: bytes) -> None:
+    source = b"package p; func f() {" + piece * (repeated(50_000) // len(piece)) + b"}"
     facts = extract(source)
     assert facts.problem in {"", "timed out", "nested too deeply"}
     check_consistent(facts, source)

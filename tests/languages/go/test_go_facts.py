@@ -1,5 +1,6 @@
 """What the facts of a Go file say beside the meaning of names."""
 
+from codeplane.languages.catalog import UNKNOWN, language_of
 from codeplane.languages.facts import (
     NONE,
     STAR,
@@ -10,7 +11,6 @@ from codeplane.languages.facts import (
     FileFacts,
     ReferenceRole,
 )
-from codeplane.languages.file_names import UNKNOWN, language_of
 from codeplane.languages.go.extract import extract
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from codeplane.languages.java.extract import extract
 from languages.consistency import RunawayClock, check_consistent, damaged, random_bytes
+from support.effort import repeated
 
 GOOD = b"""package a.b;
 import a.b.C;
@@ -134,8 +135,8 @@ def test_facts_inside_errors_are_left_out() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", [b"a.b(c, 1); ", b"int x = y; ", b"{", b"f(x); "])
-def test_a_line_of_three_megabytes_returns(piece: bytes) -> None:
-    source = b"class A { void f() {" + piece * (3_000_000 // len(piece)) + b"} }"
+def test_a_very_long_line_returns(piece: bytes) -> None:
+    source = b"class A { void f() {" + piece * (repeated(50_000) // len(piece)) + b"} }"
     facts = extract(source)
     assert facts.problem in {"", "timed out", "nested too deeply"}
     check_consistent(facts, source)

@@ -7,6 +7,7 @@ import pytest
 from codeplane.languages.facts import FileFacts
 from codeplane.languages.javascript.extract import extract_javascript, extract_tsx, extract_typescript
 from languages.consistency import RunawayClock, check_consistent, damaged, random_bytes
+from support.effort import repeated
 
 EXTRACT = (extract_javascript, extract_typescript, extract_tsx)
 GOOD = b"""#!/usr/bin/env node
@@ -115,5 +116,5 @@ def test_a_file_that_takes_too_long_gives_no_facts_but_a_problem(extract: Callab
 @pytest.mark.slow
 @pytest.mark.parametrize("extract", EXTRACT)
 @pytest.mark.parametrize("piece", [b"a.b(c,{d:'e'});", b"require(a);", b"{a:b\n"])
-def test_a_line_of_three_megabytes_returns(piece: bytes, extract: Callable[[bytes], FileFacts]) -> None:
-    assert extract(piece * (3_000_000 // len(piece))).problem in {"", "timed out", "nested too deeply"}
+def test_a_very_long_line_returns(piece: bytes, extract: Callable[[bytes], FileFacts]) -> None:
+    assert extract(piece * (repeated(50_000) // len(piece))).problem in {"", "timed out", "nested too deeply"}

@@ -1,9 +1,8 @@
 """Nothing in a file may stop the extraction of its structure."""
 
-from importlib import import_module
-
 import pytest
 
+from codeplane.languages.catalog import Language, load_language
 from codeplane.languages.facts import NONE, FileFacts
 from codeplane.languages.parsing import TIMED_OUT
 from languages.consistency import RunawayClock, damaged, random_bytes
@@ -28,9 +27,13 @@ NESTED = {
 
 
 def _extract(name: str, source: bytes) -> FileFacts:
-    facts = import_module(f"codeplane.languages.{name}.language").extract(source)
-    assert isinstance(facts, FileFacts)
-    return facts
+    return _language(name).extract(source)
+
+
+def _language(name: str) -> Language:
+    language = load_language(name)
+    assert language is not None
+    return language
 
 
 def _check(facts: FileFacts, source: bytes) -> None:
@@ -60,7 +63,6 @@ def test_deep_nesting_gives_facts_or_a_problem(name: str) -> None:
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_a_file_that_takes_too_long_has_no_facts_at_all(name: str) -> None:
-    extract = import_module(f"codeplane.languages.{name}.language").extract
-    facts = extract(b"a", RunawayClock())
+    facts = _language(name).extract(b"a", RunawayClock())
     assert facts.problem == TIMED_OUT
     assert facts.definitions == []

@@ -1,15 +1,13 @@
 """What the languages that are read for their structure find."""
 
-from importlib import import_module
-
 import pytest
 
+from codeplane.languages.catalog import LANGUAGE_ROWS, Depth, Language, load_language
 from codeplane.languages.facts import BindTarget, FileFacts
-from codeplane.languages.language import Depth, Language
-from codeplane.languages.tables import outline
+from codeplane.languages.queries import outline
 from languages.structure.structure_cases import CASES, Case
 
-LANGUAGES = ("css", "dockerfile", "graphql", "hcl", "html", "json", "markdown", "nix", "sql", "svelte", "toml", "yaml")
+LANGUAGES = tuple(row.name for row in LANGUAGE_ROWS if row.depth is Depth.STRUCTURE)
 
 
 def _facts(name: str, source: str) -> FileFacts:
@@ -17,8 +15,8 @@ def _facts(name: str, source: str) -> FileFacts:
 
 
 def _language(name: str) -> Language:
-    language = import_module(f"codeplane.languages.{name}.language").LANGUAGE
-    assert isinstance(language, Language)
+    language = load_language(name)
+    assert language is not None
     return language
 
 

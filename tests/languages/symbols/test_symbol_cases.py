@@ -4,7 +4,7 @@ from importlib import import_module
 
 import pytest
 
-from codeplane.languages.language import Depth, Language
+from codeplane.languages.catalog import Depth, Language, load_language
 from languages.symbols.labels import Case, differences
 
 LANGUAGES = (*("c", "cpp", "csharp", "elixir", "haskell", "kotlin", "lua", "php", "ruby", "scala", "shell", "swift"),)
@@ -12,8 +12,8 @@ CASES = tuple((name, case) for name in LANGUAGES for case in import_module(f"lan
 
 
 def _language(name: str) -> Language:
-    language = import_module(f"codeplane.languages.{name}.language").LANGUAGE
-    assert isinstance(language, Language)
+    language = load_language(name)
+    assert language is not None
     return language
 
 

@@ -1,7 +1,6 @@
 """What definitions say besides their kind and path, and where scopes are."""
 
-from importlib import import_module
-
+from codeplane.languages.catalog import load_language
 from codeplane.languages.facts import (
     NONE,
     BindReason,
@@ -15,9 +14,9 @@ from codeplane.languages.facts import (
 
 
 def _facts(name: str, source: str) -> FileFacts:
-    facts = import_module(f"codeplane.languages.{name}.language").extract(source.encode())
-    assert isinstance(facts, FileFacts)
-    return facts
+    language = load_language(name)
+    assert language is not None
+    return language.extract(source.encode())
 
 
 def _definition(facts: FileFacts, path: str) -> Definition:

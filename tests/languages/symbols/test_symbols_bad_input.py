@@ -1,9 +1,11 @@
 """Nothing in a file may stop the extraction of its symbols."""
 
-from importlib import import_module
+import subprocess
+import sys
 
 import pytest
 
+from codeplane.languages.catalog import Language, load_language
 from codeplane.languages.facts import FileFacts
 from codeplane.languages.parsing import TIMED_OUT
 from languages.consistency import RunawayClock, check_consistent, damaged, random_bytes
@@ -27,9 +29,13 @@ NESTED = {
 
 
 def _extract(name: str, source: bytes) -> FileFacts:
-    facts = import_module(f"codeplane.languages.{name}.language").extract(source)
-    assert isinstance(facts, FileFacts)
-    return facts
+    return _language(name).extract(source)
+
+
+def _language(name: str) -> Language:
+    language = load_language(name)
+    assert language is not None
+    return language
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
@@ -59,8 +65,7 @@ def test_deep_nesting_gives_facts_or_a_problem(name: str) -> None:
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_a_file_that_takes_too_long_has_no_facts_at_all(name: str) -> None:
-    extract = import_module(f"codeplane.languages.{name}.language").extract
-    facts = extract(b"a", RunawayClock())
+    facts = _language(name).extract(b"a", RunawayClock())
     assert facts.problem == TIMED_OUT
     assert facts.references == []
 
@@ -72,3 +77,17 @@ def test_a_file_on_which_the_grammar_never_ends_is_given_up() -> None:
         f"{{r()\n2\n    \x00i,\n    one,\n    two,\n  )\n\n{lines}\n  survey.print()\n}}\n\nfun rest(a: Int): Int {{\n"
     )
     assert _extract("kotlin", source.encode()).problem in {"", TIMED_OUT}
+
+
+def test_a_kotlin_file_that_ends_in_an_annotation_is_read() -> None:
+    """The grammar's scanner never returned at such an end; a process of its own bounds the test."""
+    code = (
+        "from codeplane.languages.catalog import load_language as load\n"
+        "for end in (b'@', b'@Foo', b'@Foo(x ', b'@Foo('):\n"
+        "    facts = load('kotlin').extract(b'val a = 1\\n' + end)\n"
+        "    print(facts.problem, *(one.name for one in facts.definitions))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", timeout=30, check=True
+    )
+    assert ended.stdout == " a\n" * 4

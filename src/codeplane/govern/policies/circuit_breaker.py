@@ -4,7 +4,8 @@ from typing import Final
 
 from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.rulebook import Rulebook
-from codeplane.govern.verdicts import Opinion, Verdict
+from codeplane.govern.verdicts import Opinion
+from codeplane.ledger.policy import Verdict
 
 MAX_EQUAL_FAILURES: Final = 5
 

@@ -2,7 +2,8 @@
 
 from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.rulebook import Rulebook
-from codeplane.govern.verdicts import Opinion, Verdict
+from codeplane.govern.verdicts import Opinion
+from codeplane.ledger.policy import Verdict
 
 
 class ForeignPlaces:

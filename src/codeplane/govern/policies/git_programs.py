@@ -2,11 +2,12 @@
 
 from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.rulebook import Rulebook
-from codeplane.govern.verdicts import Opinion, Verdict
+from codeplane.govern.verdicts import Opinion
+from codeplane.ledger.policy import Verdict
 
 
 class GitPrograms:
-    """Holds calls that would run a hook or helper whose digest nobody has accepted."""
+    """Holds calls that would run a hook or helper whose digest no person has accepted."""
 
     name = "git programs"
 
@@ -15,5 +16,5 @@ class GitPrograms:
         if not (call.is_governed and call.unaccepted) or call.is_approved_exactly:
             return None
         named = ", ".join(call.unaccepted[:5])
-        reason = f"git would run what nobody has accepted: {named}. A person accepts it with `cpl policy accept-hooks`."
+        reason = f"git would run programs that no person has accepted: {named}. `cpl policy accept-hooks` accepts them."
         return Opinion(Verdict.HOLD, reason, "unaccepted program", call.unaccepted[0])

@@ -1,15 +1,16 @@
-"""No surprise without a person: what is DESTRUCTIVE waits until somebody has agreed to this very call."""
+"""No surprise without a person: what is DESTRUCTIVE waits until a person has approved this exact call."""
 
 from codeplane.core.errors import ErrorReport
 from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.policies.risk import DESTRUCTIVE, dangers_of
 from codeplane.govern.policies.team_rules import allowing_rule
 from codeplane.govern.rulebook import Rulebook
-from codeplane.govern.verdicts import Opinion, Verdict, deny
+from codeplane.govern.verdicts import Opinion, deny
+from codeplane.ledger.policy import Verdict
 
 
 class HumanApproval:
-    """Holds destructive calls that nobody has approved."""
+    """Holds destructive calls until a person approves them."""
 
     name = "human approval"
 

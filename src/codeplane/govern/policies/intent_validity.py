@@ -1,4 +1,4 @@
-"""The selected intent still stands: it exists, is active, has not expired and is not ignored."""
+"""The selected intent is still valid: it exists, is active, has not expired and is not ignored."""
 
 from codeplane.core.errors import ErrorReport
 from codeplane.govern.governed_call import GovernedCall
@@ -8,7 +8,7 @@ from codeplane.govern.verdicts import Opinion, deny
 
 
 class IntentValidity:
-    """Refuses changes under an intent that does not stand any more."""
+    """Refuses changes under an intent that is no longer valid."""
 
     name = "intent validity"
 

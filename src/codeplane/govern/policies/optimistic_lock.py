@@ -1,4 +1,4 @@
-"""Nobody overwrites what somebody else has changed meanwhile."""
+"""No session overwrites what another has changed meanwhile."""
 
 from codeplane.core.errors import ErrorReport
 from codeplane.govern.governed_call import GovernedCall

@@ -4,7 +4,8 @@ from codeplane.core.errors import ErrorReport
 from codeplane.edit.protection import is_protected_target
 from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.rulebook import Rulebook
-from codeplane.govern.verdicts import Opinion, Verdict, deny
+from codeplane.govern.verdicts import Opinion, deny
+from codeplane.ledger.policy import Verdict
 
 
 class ProtectedPaths:

@@ -4,7 +4,8 @@ from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.rulebook import Rulebook
 from codeplane.govern.shell_risk.context import ShellContext
 from codeplane.govern.shell_risk.report import RiskReport, RiskVerdict
-from codeplane.govern.verdicts import Opinion, Verdict
+from codeplane.govern.verdicts import Opinion
+from codeplane.ledger.policy import Verdict
 
 SAFE, DESTRUCTIVE = "SAFE", "DESTRUCTIVE"
 _REDACTED = "[redacted:"
@@ -38,7 +39,7 @@ class Risk:
     name = "risk"
 
     def judge(self, call: GovernedCall, rules: Rulebook) -> Opinion | None:
-        """Say SAFE, or nothing: danger is no permission and no refusal."""
+        """Say SAFE, or nothing: danger neither permits nor refuses."""
         if not call.is_governed or dangers_of(call, rules):
             return None
         return Opinion(Verdict.ALLOW, SAFE, "risk")

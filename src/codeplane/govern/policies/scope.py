@@ -3,7 +3,8 @@
 from codeplane.core.errors import ErrorReport
 from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.rulebook import Rulebook
-from codeplane.govern.verdicts import Opinion, Verdict, deny
+from codeplane.govern.verdicts import Opinion, deny
+from codeplane.ledger.policy import Verdict
 
 
 class Scope:
@@ -18,9 +19,7 @@ class Scope:
         outside = [path for path in call.touched if not rules.owns(call.selected_intent, path)]
         if not outside:
             return (
-                Opinion(Verdict.ALLOW, f"inside of the scope of {call.selected_intent}", "scope")
-                if call.touched
-                else None
+                Opinion(Verdict.ALLOW, f"inside the scope of {call.selected_intent}", "scope") if call.touched else None
             )
         return deny(_violation(call, rules, outside), "scope", outside[0])
 

@@ -2,7 +2,8 @@
 
 from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.rulebook import Rulebook
-from codeplane.govern.verdicts import Opinion, Verdict
+from codeplane.govern.verdicts import Opinion
+from codeplane.ledger.policy import Verdict
 
 
 class StagedSecrets:
@@ -15,4 +16,4 @@ class StagedSecrets:
         if not (call.is_governed and call.secrets) or call.is_approved_exactly:
             return None
         first = call.secrets[0]
-        return Opinion(Verdict.HOLD, f"It would stage or commit a secret: {first}.", "secret", first)
+        return Opinion(Verdict.HOLD, f"This would stage or commit a secret: {first}.", "secret", first)

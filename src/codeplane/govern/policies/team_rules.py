@@ -7,7 +7,8 @@ from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.policies.risk import verifies
 from codeplane.govern.policy_document import RuleExample
 from codeplane.govern.rulebook import Rulebook, Tier
-from codeplane.govern.verdicts import Opinion, Verdict, deny
+from codeplane.govern.verdicts import Opinion, deny
+from codeplane.ledger.policy import Verdict
 
 
 class TeamRules:

@@ -20,7 +20,7 @@ class WriteMetadata:
         if not call.mutates:
             return None
         if call.given_class is not None and call.given_class not in MUTATION_CLASSES:
-            message = f"`{call.given_class[:80]}` is no mutation class; there are {' and '.join(MUTATION_CLASSES)}."
+            message = f"`{call.given_class[:80]}` is not a mutation class; use {' and '.join(MUTATION_CLASSES)}."
             return deny(ErrorReport("INVALID_MUTATION_CLASS", message), "mutation class")
         if call.given_intent is not None and call.given_intent != call.selected_intent:
             selected = call.selected_intent or "none"

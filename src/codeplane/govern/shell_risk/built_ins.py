@@ -5,7 +5,7 @@ import re
 from typing import Final
 
 from codeplane.govern.shell_risk.characters import PRINTS_CONTROL, makes_control
-from codeplane.govern.shell_risk.places import Standing, why_not_read
+from codeplane.govern.shell_risk.places import Location, why_not_read
 from codeplane.govern.shell_risk.words import Word
 
 # Variables that hold no secret and that no SAFE command can set.
@@ -36,7 +36,7 @@ def why_not_printf(words: list[Word]) -> str | None:
         return "printf has no plain format"
     if not _FORMAT.fullmatch(words[0].value):
         return "the format of printf may set a variable"
-    # Some shells evaluate what stands in brackets as arithmetic.
+    # Some shells evaluate text in brackets as arithmetic.
     if any("[" in word.value for word in words[1:]) and re.search(r"%[^%sbq]*[diouxXfeEgG]", words[0].value):
         return "printf may evaluate a number as an expression"
     if makes_control(words[0].value) or ("b" in words[0].value and any(makes_control(one.value) for one in words[1:])):
@@ -52,7 +52,7 @@ def why_not_type(words: list[Word]) -> str | None:
     return None
 
 
-def why_not_test(words: list[Word], standing: Standing) -> str | None:  # noqa: PLR0911 - one way out per danger.
+def why_not_test(words: list[Word], location: Location) -> str | None:  # noqa: PLR0911 - one way out per danger.
     """Return what speaks against the inside of a test; `-v` and arithmetic may evaluate a subscript."""
     values = [word.value for word in words]
     if not values:
@@ -71,7 +71,7 @@ def why_not_test(words: list[Word], standing: Standing) -> str | None:  # noqa: 
         elif value.startswith("-") or "[" in value:
             return f"{value} is not allowed in a test"
         else:
-            reason = why_not_read(value, standing)
+            reason = why_not_read(value, location)
             if reason is not None:
                 return reason
     return None

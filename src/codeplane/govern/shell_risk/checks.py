@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from codeplane.govern.shell_risk.options import Given, Reader, read_options, why_not_safe
-from codeplane.govern.shell_risk.places import Standing
+from codeplane.govern.shell_risk.places import Location
 from codeplane.govern.shell_risk.words import Word
 
 _TARGETS: Final = re.compile(
@@ -23,17 +23,17 @@ _REMOTE: Final = re.compile(r"(?:[a-z]+://|npm:|jsr:|data:|node:|file:)", re.IGN
 _SUITE: Final = re.compile(r"[\w./:-]*")
 
 
-def _targets(given: Given, _standing: Standing) -> str | None:
+def _targets(given: Given, _standing: Location) -> str | None:
     fits = given.operands and all(_TARGETS.fullmatch(word.value) for word in given.operands)
     return None if fits else "a target that is not known to be a check"
 
 
-def _tasks(given: Given, _standing: Standing) -> str | None:
+def _tasks(given: Given, _standing: Location) -> str | None:
     fits = given.operands and all(_TASKS.fullmatch(word.value) for word in given.operands)
     return None if fits else "a task that is not known to be a check"
 
 
-def _passes_on(given: Given, _standing: Standing) -> str | None:
+def _passes_on(given: Given, _standing: Location) -> str | None:
     odd = next((word.value for word in given.operands if not _PASSED_ON.fullmatch(word.value)), None)
     return None if odd is None else f"passes {odd[:40]} on"
 
@@ -41,7 +41,7 @@ def _passes_on(given: Given, _standing: Standing) -> str | None:
 def _needs(*names: str) -> Reader:
     """Return a checker that would write without one of these options."""
 
-    def check(given: Given, _standing: Standing) -> str | None:
+    def check(given: Given, _standing: Location) -> str | None:
         is_given = given.has(*names) and all(word.value != "false" for word in given.operands)
         return None if is_given else "writes files unless it is told to check only"
 
@@ -51,14 +51,14 @@ def _needs(*names: str) -> Reader:
                   check=check)  # fmt: skip
 
 
-def _pytest(given: Given, _standing: Standing) -> str | None:
+def _pytest(given: Given, _standing: Location) -> str | None:
     if not all(value.startswith("no:") for value in given.values("p")):
         return "loads a plugin by name"
     is_printed = all(value.startswith("term") for value in given.values("-cov-report"))
     return None if is_printed else "writes a coverage report"
 
 
-def _formats_with_check(given: Given, _standing: Standing) -> str | None:
+def _formats_with_check(given: Given, _standing: Location) -> str | None:
     """What cargo hands over to rustfmt has to ask for a check, too."""
     is_check = given.has("-check") or [word.value for word in given.operands] == ["--check"]
     return None if is_check else "writes files unless it is told to check only"
@@ -213,7 +213,7 @@ _ONLY_AS_MODULES: Final = frozenset({"unittest", "doctest"})
 
 
 def find_check(words: list[Word]) -> tuple[Reader, list[Word]] | None:
-    """Return the options of a check and the words behind its name; None when the command is no check."""
+    """Return the options of a check and the words behind its name; None when the command is not a check."""
     values = [word.value if word.is_static else "" for word in words]
     launched = False
     for prefix, programs in sorted(_LAUNCHERS, key=lambda one: -len(one[0])):
@@ -230,13 +230,13 @@ def find_check(words: list[Word]) -> tuple[Reader, list[Word]] | None:
     return None
 
 
-def why_not_check(words: list[Word], standing: Standing) -> str | None:
+def why_not_check(words: list[Word], location: Location) -> str | None:
     """Return what speaks against calling a command a check; the empty text when it is not a check at all."""
     found = find_check(words)
     if found is None:
         return ""
     reader, rest = found
-    reason = why_not_safe(reader, rest, standing) or _why_not_values(reader, rest)
+    reason = why_not_safe(reader, rest, location) or _why_not_values(reader, rest)
     return reason if reason is None else reason.replace("options that only read", "options that only check")
 
 

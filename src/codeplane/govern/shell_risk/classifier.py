@@ -13,7 +13,7 @@ from codeplane.govern.shell_risk.context import ShellContext
 from codeplane.govern.shell_risk.expressions import why_not_find
 from codeplane.govern.shell_risk.git_readers import why_not_git
 from codeplane.govern.shell_risk.options import why_not_operand, why_not_safe
-from codeplane.govern.shell_risk.places import Standing, why_not_read
+from codeplane.govern.shell_risk.places import Location, why_not_read
 from codeplane.govern.shell_risk.readers import READERS
 from codeplane.govern.shell_risk.report import RiskReport, RiskVerdict, Segment, UnclearCommandError, strictest
 from codeplane.govern.shell_risk.scripts import why_not_awk, why_not_jq, why_not_sed, why_not_yq
@@ -75,12 +75,12 @@ def _classified(command: str, shell: str, context: ShellContext) -> RiskReport:
     commands = _commands(read_tokens(text, is_bash=shell == "bash"))
     if [_own_span(one) for one in commands] != _grouped(check_kinds(source), commands):
         raise UnclearCommandError("two parsers disagree about it")
-    standing = Standing.of(context)
+    location = Location.of(context)
     segments = []
     for one in commands:
         if one.after not in {"&&", "|", "|&"}:
-            standing = standing.in_doubt()
-        segment, standing = _segment(one, source, standing, is_bash=shell == "bash")
+            location = location.in_doubt()
+        segment, location = _segment(one, source, location, is_bash=shell == "bash")
         segments.append(segment)
     verdict = strictest([one.verdict for one in segments])
     reasons = tuple(dict.fromkeys(reason for one in segments if one.verdict is verdict for reason in one.reasons))
@@ -164,33 +164,33 @@ def _add(command: _Command, token: Token, waiting: list[Token]) -> int:
     return target.end
 
 
-def _segment(command: _Command, source: bytes, standing: Standing, *, is_bash: bool) -> tuple[Segment, Standing]:
+def _segment(command: _Command, source: bytes, location: Location, *, is_bash: bool) -> tuple[Segment, Location]:
     """Return the verdict about one simple command, and where the next one runs."""
     text = source[command.start : command.end].decode("utf-8", "replace")
     for word in (*command.words, *(target for _, target in command.redirects)):
         word.value, word.pattern = _decoded(word.value), _decoded(word.pattern)
     words, reason = _without_prefix(command.words)
-    reason = reason or _why_not_redirects(command, standing) or _why_not_program(words[0].value, standing)
+    reason = reason or _why_not_redirects(command, location) or _why_not_program(words[0].value, location)
     if reason is None and words[0].value == "cd" and words[0].is_static:
-        return _change_directory(command, words[1:], text, standing)
+        return _change_directory(command, words[1:], text, location)
     n_prefix = len(command.words) - len(words)
     if reason is None:
-        words, reason = _unwrapped(words, standing)
-    if reason is None and _is_check(words, standing):
-        return Segment(text, RiskVerdict.VERIFICATION, ("runs code of the repository to check it",)), standing
+        words, reason = _unwrapped(words, location)
+    if reason is None and _is_check(words, location):
+        return Segment(text, RiskVerdict.VERIFICATION, ("runs code of the repository to check it",)), location
     if reason is None and any(word.raw.startswith(_FOR_CHECKS) for word in command.words[:n_prefix]):
         reason = "sets a variable that only checks need"
-    reason = reason or _why_not_command(words, standing, is_bash=is_bash)
+    reason = reason or _why_not_command(words, location, is_bash=is_bash)
     if reason is None:
-        return Segment(text, RiskVerdict.SAFE), standing
-    return Segment(text, RiskVerdict.DESTRUCTIVE, (_shown(reason),)), standing
+        return Segment(text, RiskVerdict.SAFE), location
+    return Segment(text, RiskVerdict.DESTRUCTIVE, (_shown(reason),)), location
 
 
-def _is_check(words: list[Word], standing: Standing) -> bool:
+def _is_check(words: list[Word], location: Location) -> bool:
     """Tell whether a team has named the command, or whether it is a known check with harmless options."""
-    if is_verification(standing.context.verification, words):
+    if is_verification(location.context.verification, words):
         return True
-    return not any(word.inner for word in words) and why_not_check(words, standing) is None
+    return not any(word.inner for word in words) and why_not_check(words, location) is None
 
 
 def _shown(reason: str) -> str:
@@ -230,15 +230,15 @@ def _is_harmless_variable(name: str, value: str, raw: str) -> bool:
     return False
 
 
-def _why_not_redirects(command: _Command, standing: Standing) -> str | None:
+def _why_not_redirects(command: _Command, location: Location) -> str | None:
     for operator, target in command.redirects:
         if not target.is_static:
             return f"redirects to {target.raw}, which is only known when it runs"
         if operator.text == "<":
             reason = (
-                why_not_read(target.value, standing) if operator.descriptor in {"", "0"} else "reads another descriptor"
+                why_not_read(target.value, location) if operator.descriptor in {"", "0"} else "reads another descriptor"
             )
-            if target.value.startswith("/") and not standing.context.root:
+            if target.value.startswith("/") and not location.context.root:
                 reason = reason or (None if target.value == "/dev/null" else "reads input from outside the repository")
         elif operator.text == ">&":
             is_copy = target.raw in {"1", "2"} and operator.descriptor in {"", "1", "2"}
@@ -251,49 +251,49 @@ def _why_not_redirects(command: _Command, standing: Standing) -> str | None:
     return None
 
 
-def _change_directory(command: _Command, words: list[Word], text: str, standing: Standing) -> tuple[Segment, Standing]:
+def _change_directory(command: _Command, words: list[Word], text: str, location: Location) -> tuple[Segment, Location]:
     options = [word for word in words if word.value in {"-L", "--"}]
     rest = [word for word in words if word not in options]
     reason = None
     if len(rest) != 1 or not rest[0].is_static or rest[0].value in {"", "-"} or rest[0].value.startswith("-"):
         reason = "changes to a directory that is only known when it runs"
-    elif rest[0].value.startswith("/") and not standing.context.root:
+    elif rest[0].value.startswith("/") and not location.context.root:
         reason = "changes to a directory outside the repository"
-    elif _inherited("cd", standing):
+    elif _inherited("cd", location):
         reason = "CDPATH is set, so cd may go elsewhere"
     else:
-        reason = why_not_read(rest[0].value, standing)
+        reason = why_not_read(rest[0].value, location)
     if reason is not None:
-        return Segment(text, RiskVerdict.DESTRUCTIVE, (reason,)), standing
-    root = standing.context.root.rstrip("/")
+        return Segment(text, RiskVerdict.DESTRUCTIVE, (reason,)), location
+    root = location.context.root.rstrip("/")
     path = rest[0].value
     if path.startswith("/") and path != root and not path.startswith(root + "/"):
-        return Segment(text, RiskVerdict.DESTRUCTIVE, ("changes to a directory outside the repository",)), standing
-    moved = standing.moved(path)
+        return Segment(text, RiskVerdict.DESTRUCTIVE, ("changes to a directory outside the repository",)), location
+    moved = location.moved(path)
     # In a pipe the change is lost again, and after `!` the next one runs when it failed.
     is_doubtful = command.in_pipe or command.words[0].raw == "!"
     return Segment(text, RiskVerdict.SAFE), moved.in_doubt() if is_doubtful else moved
 
 
-def _why_not_command(words: list[Word], standing: Standing, *, is_bash: bool) -> str | None:
+def _why_not_command(words: list[Word], location: Location, *, is_bash: bool) -> str | None:
     """Return what speaks against a command without prefix, None when it only reads."""
     name = words[0].value
     if words[0].has_glob or words[0].variables or words[0].inner:
         return "which program runs is only known when it runs"
     name = re.sub(r"^/(?:usr/)?bin/(?=[^/]+$)", "", name)
-    reason = _why_not_program(name, standing)
-    reason = reason or _why_not_inner(name, words, standing, is_bash=is_bash)
+    reason = _why_not_program(name, location)
+    reason = reason or _why_not_inner(name, words, location, is_bash=is_bash)
     if reason is not None:
         return reason
-    if is_named(standing.context.read_only, words):
+    if is_named(location.context.read_only, words):
         return None
     if asks_for_version([replace(words[0], value=name), *words[1:]], _ANSWERING):
-        inherited = _inherited("--version", standing)
+        inherited = _inherited("--version", location)
         return f"the inherited variable {inherited} changes what it does" if inherited else None
-    return _why_not_named(name, words, standing, is_bash=is_bash)
+    return _why_not_named(name, words, location, is_bash=is_bash)
 
 
-def _why_not_inner(name: str, words: list[Word], standing: Standing, *, is_bash: bool) -> str | None:
+def _why_not_inner(name: str, words: list[Word], location: Location, *, is_bash: bool) -> str | None:
     """Return what speaks against the commands whose output becomes words of this one."""
     for word in words:
         if not word.inner:
@@ -301,22 +301,22 @@ def _why_not_inner(name: str, words: list[Word], standing: Standing, *, is_bash:
         if name not in ({*READERS, "echo"} if word.is_listing else {"git"}):
             return f"passes the output of {word.inner} to {name[:60]}"
         inner = [one for one in read_tokens(word.inner, is_bash=is_bash) if isinstance(one, Word)]
-        reason = _why_not_command(inner, standing, is_bash=is_bash)
+        reason = _why_not_command(inner, location, is_bash=is_bash)
         for operand in inner[2:]:
-            reason = reason or why_not_operand(operand, standing, is_git=True)
+            reason = reason or why_not_operand(operand, location, is_git=True)
         if reason is not None:
             return reason
     return None
 
 
 def _why_not_named(  # noqa: C901, PLR0911, PLR0912 - one line per program with rules of its own.
-    name: str, words: list[Word], standing: Standing, *, is_bash: bool
+    name: str, words: list[Word], location: Location, *, is_bash: bool
 ) -> str | None:
     rest = words[1:]
     if name in READERS:
-        return why_not_safe(READERS[name], rest, standing)
+        return why_not_safe(READERS[name], rest, location)
     if (found := reader_of(words)) is not None:
-        return why_not_safe(found[0], found[1], standing)
+        return why_not_safe(found[0], found[1], location)
     if name == "ps":
         return why_not_ps(rest)
     if name == "printenv":
@@ -325,17 +325,17 @@ def _why_not_named(  # noqa: C901, PLR0911, PLR0912 - one line per program with 
         is_question = not rest or (len(rest) == 1 and rest[0].raw in _QUESTIONS[name])
         return None if is_question else f"{name} in this form changes the shell"
     if name == "git":
-        return why_not_git(rest, standing)
+        return why_not_git(rest, location)
     if name == "find":
-        return why_not_find(rest, standing)
+        return why_not_find(rest, location)
     if name == "sed":
-        return why_not_sed(rest, standing)
+        return why_not_sed(rest, location)
     if name == "awk":
-        return why_not_awk(rest, standing)
+        return why_not_awk(rest, location)
     if name == "jq":
-        return why_not_jq(rest, standing)
+        return why_not_jq(rest, location)
     if name == "yq":
-        return why_not_yq(rest, standing)
+        return why_not_yq(rest, location)
     if name == "echo":
         return why_not_echo(rest, is_bash=is_bash)
     if name == "printf":
@@ -347,18 +347,18 @@ def _why_not_named(  # noqa: C901, PLR0911, PLR0912 - one line per program with 
     if name == "env":
         return "env runs another command" if rest else None
     if name == "test":
-        return why_not_test(rest, standing)
+        return why_not_test(rest, location)
     if name == "[" or (name == "[[" and is_bash):
         is_closed = bool(rest) and rest[-1].raw == {"[": "]", "[[": "]]"}[name]
-        return why_not_test(rest[:-1], standing) if is_closed else "has a test without its closing bracket"
-    return why_not_check(words, standing) or consequence(name, rest)
+        return why_not_test(rest[:-1], location) if is_closed else "has a test without its closing bracket"
+    return why_not_check(words, location) or consequence(name, rest)
 
 
-def _unwrapped(words: list[Word], standing: Standing) -> tuple[list[Word], str | None]:
+def _unwrapped(words: list[Word], location: Location) -> tuple[list[Word], str | None]:
     """Take off wrappers that only run their operands: time, command, nice, timeout."""
     rest = list(words)
     for _ in range(4):
-        reason = _why_not_program(rest[0].value, standing) if rest else None
+        reason = _why_not_program(rest[0].value, location) if rest else None
         if reason is not None:
             return rest, reason
         name = rest[0].value if rest and rest[0].is_static else ""
@@ -385,20 +385,20 @@ def _is_own_word(wrapper: str, value: str) -> bool:
     return wrapper == "timeout" and _DURATION.fullmatch(value) is not None
 
 
-def _why_not_program(name: str, standing: Standing) -> str | None:
-    inherited = _inherited(name, standing)
+def _why_not_program(name: str, location: Location) -> str | None:
+    inherited = _inherited(name, location)
     if inherited:
         return f"the inherited variable {inherited} changes what it does"
     for program in (name, _LOOKS_UP.get(name, name)):
-        if program in standing.context.shadowed:
+        if program in location.context.shadowed:
             return f"the repository or a shared directory has its own {program}, which would run instead"
     return None
 
 
-def _inherited(name: str, standing: Standing) -> str:
+def _inherited(name: str, location: Location) -> str:
     """Return an inherited variable that changes what a program does, empty when there is none."""
     own = tuple(prefix for prefixes in _PROGRAM_VARIABLES.values() for prefix in prefixes)
-    for variable in standing.context.variables:
+    for variable in location.context.variables:
         if not variable.startswith(own) or variable.startswith(_PROGRAM_VARIABLES.get(name, ())):
             return variable
     return ""

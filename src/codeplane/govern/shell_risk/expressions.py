@@ -6,7 +6,7 @@ from typing import Final
 from codeplane.govern.shell_risk.characters import PRINTS_CONTROL, makes_control
 from codeplane.govern.shell_risk.options import why_not_operand
 from codeplane.govern.shell_risk.patterns import matches
-from codeplane.govern.shell_risk.places import Standing, why_not_followed, why_not_read
+from codeplane.govern.shell_risk.places import Location, why_not_followed, why_not_read
 from codeplane.govern.shell_risk.words import Word
 
 _TESTS: Final = frozenset(
@@ -32,7 +32,7 @@ _NEWER: Final = re.compile(r"-newer[aBcm][aBcmt]")
 _NUMERIC: Final = re.compile(r"-[0-9ugoa][0-9a-zA-Z=+,]*")
 
 
-def why_not_find(words: list[Word], standing: Standing) -> str | None:
+def why_not_find(words: list[Word], location: Location) -> str | None:
     """Return what speaks against a `find`, None when it only looks and prints."""
     waiting = list(reversed(words))
     follows = any(word.value in {"-L", "-follow"} for word in words)
@@ -42,15 +42,15 @@ def why_not_find(words: list[Word], standing: Standing) -> str | None:
     while waiting and not _begins_expression(waiting[-1]):
         word = waiting.pop()
         n_places += 1
-        reason = _why_not_word(word) or why_not_operand(word, standing)
-        reason = reason or (why_not_followed(word, standing) if follows else None)
+        reason = _why_not_word(word) or why_not_operand(word, location)
+        reason = reason or (why_not_followed(word, location) if follows else None)
         if reason is not None:
             return reason
-    if follows and n_places == 0 and (reason := why_not_followed(None, standing)) is not None:
+    if follows and n_places == 0 and (reason := why_not_followed(None, location)) is not None:
         return reason
     while waiting:
         word = waiting.pop()
-        reason = _why_not_word(word) or _why_not_test(word, waiting, standing)
+        reason = _why_not_word(word) or _why_not_test(word, waiting, location)
         if reason is not None:
             return reason
     return None
@@ -69,7 +69,7 @@ def _why_not_word(word: Word) -> str | None:
 
 
 def _why_not_test(  # noqa: PLR0911 - one way out per danger.
-    word: Word, waiting: list[Word], standing: Standing
+    word: Word, waiting: list[Word], location: Location
 ) -> str | None:
     if word.value in _TESTS and not word.has_glob:
         return None
@@ -86,5 +86,5 @@ def _why_not_test(  # noqa: PLR0911 - one way out per danger.
     if word.value == "-printf" and makes_control(value.value):
         return PRINTS_CONTROL
     if word.value in _FILES or (_NEWER.fullmatch(word.value) and not word.value.endswith("t")):
-        return why_not_read(value.value, standing)
+        return why_not_read(value.value, location)
     return None

@@ -8,7 +8,7 @@ from typing import Final
 from codeplane.govern.shell_risk.characters import PRINTS_CONTROL, formats_control
 from codeplane.govern.shell_risk.consequences import git_consequence
 from codeplane.govern.shell_risk.options import Given, Reader, why_not_operand, why_not_safe
-from codeplane.govern.shell_risk.places import Standing
+from codeplane.govern.shell_risk.places import Location
 from codeplane.govern.shell_risk.words import Word
 
 _SIGNED: Final = re.compile(r"%G|signature")
@@ -59,7 +59,7 @@ _LOG_LONG: Final = (
 )  # fmt: skip
 
 
-def _plain_format(given: Given, _standing: Standing) -> str | None:
+def _plain_format(given: Given, _standing: Location) -> str | None:
     """Formats may ask for signatures, which starts gpg, or print any character."""
     formats = given.values("-format", "-pretty", "-sort")
     if any(_SIGNED.search(value) for value in formats):
@@ -67,23 +67,23 @@ def _plain_format(given: Given, _standing: Standing) -> str | None:
     return PRINTS_CONTROL if any(formats_control(value) for value in formats) else None
 
 
-def _branch_patterns_only_with_list(given: Given, standing: Standing) -> str | None:
+def _branch_patterns_only_with_list(given: Given, location: Location) -> str | None:
     if given.operands and not given.has("-list"):
         return "makes a branch"
-    return _plain_format(given, standing)
+    return _plain_format(given, location)
 
 
-def _tag_patterns_only_with_list(given: Given, standing: Standing) -> str | None:
+def _tag_patterns_only_with_list(given: Given, location: Location) -> str | None:
     if given.operands and not given.has("-list", "l"):
         return "makes a tag"
-    return _plain_format(given, standing)
+    return _plain_format(given, location)
 
 
-def _shown_only(given: Given, standing: Standing) -> str | None:
+def _shown_only(given: Given, location: Location) -> str | None:
     """Other first words of `git reflog` are sub-commands that write."""
     if given.operands and given.operands[0].value not in {"show", "HEAD"}:
         return "git reflog may get a sub-command that deletes entries"
-    return _plain_format(given, standing)
+    return _plain_format(given, location)
 
 
 _SECRET_SETTING: Final = re.compile(
@@ -95,7 +95,7 @@ _PLAIN_SECTIONS: Final = re.compile(
 )
 
 
-def _reads_setting(given: Given, _standing: Standing) -> str | None:
+def _reads_setting(given: Given, _standing: Location) -> str | None:
     """A second operand writes, unless reading is asked for; some settings hold secrets."""
     names = [word.value for word in given.operands]
     is_asked = given.has("-get", "-get-all", "-get-regexp")
@@ -108,7 +108,7 @@ def _reads_setting(given: Given, _standing: Standing) -> str | None:
     return None
 
 
-def _known_variable(given: Given, _standing: Standing) -> str | None:
+def _known_variable(given: Given, _standing: Location) -> str | None:
     fits = len(given.operands) == 1 and given.operands[0].value in _VARIABLES
     return None if fits else "git var in this form prints all settings"
 
@@ -118,9 +118,9 @@ _VARIABLES: Final = frozenset(
 )
 
 
-def _first_is_file(given: Given, standing: Standing) -> str | None:
+def _first_is_file(given: Given, location: Location) -> str | None:
     if given.has("e") and given.operands:
-        return why_not_operand(given.operands[0], standing, is_git=True)
+        return why_not_operand(given.operands[0], location, is_git=True)
     return None
 
 
@@ -243,9 +243,9 @@ _SECOND: Final = MappingProxyType(
 )
 
 
-def why_not_git(words: list[Word], standing: Standing) -> str | None:  # noqa: PLR0911 - one form each.
+def why_not_git(words: list[Word], location: Location) -> str | None:  # noqa: PLR0911 - one form each.
     """Return what speaks against a git command, None when it only reads."""
-    reason = _why_not_here(standing)
+    reason = _why_not_here(location)
     if reason is not None:
         return reason
     waiting = list(words)
@@ -257,20 +257,20 @@ def why_not_git(words: list[Word], standing: Standing) -> str | None:  # noqa: P
     if name in {"--version", "version", "--help"} and not rest:
         return None
     if name == "remote" and (not rest or rest[0].value in {"-v", "--verbose"}):
-        return why_not_safe(_NAMES_ONLY, rest, standing)
+        return why_not_safe(_NAMES_ONLY, rest, location)
     if rest and rest[0].is_static and (name, rest[0].value) in _SECOND:
-        return why_not_safe(_SECOND[name, rest[0].value], rest[1:], standing)
+        return why_not_safe(_SECOND[name, rest[0].value], rest[1:], location)
     reader = _SUBCOMMANDS.get(name)
     if reader is None:
         return git_consequence(name)
-    return why_not_safe(reader, rest, standing)
+    return why_not_safe(reader, rest, location)
 
 
-def _why_not_here(standing: Standing) -> str | None:
-    if standing.context.git_runs_helpers:
-        return f"git would start a program here, because of {standing.context.git_runs_helpers}"
-    if standing.is_outside:
+def _why_not_here(location: Location) -> str | None:
+    if location.context.git_runs_helpers:
+        return f"git would start a program here, because of {location.context.git_runs_helpers}"
+    if location.is_outside:
         return "runs git outside the repository"
-    if standing.has_moved and not standing.context.is_one_repository:
+    if location.has_moved and not location.context.is_one_repository:
         return "git after a change of directory may find another repository"
     return None

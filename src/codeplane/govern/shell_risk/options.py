@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from codeplane.govern.shell_risk.places import (
-    Standing,
+    Location,
     why_not_followed,
     why_not_listed,
     why_not_matched,
@@ -37,10 +37,10 @@ class Given:
         return [value for name, value in self.options if name in names and value is not None]
 
 
-Check = Callable[[Given, Standing], str | None]
+Check = Callable[[Given, Location], str | None]
 
 
-def no_more(_given: Given, _standing: Standing) -> str | None:
+def no_more(_given: Given, _standing: Location) -> str | None:
     """Nothing but options and operands has to be looked at."""
     return None
 
@@ -92,60 +92,60 @@ class Reader:
                 self.known.update(dict.fromkeys(long, kind))
 
 
-def why_not_safe(reader: Reader, words: list[Word], standing: Standing) -> str | None:
+def why_not_safe(reader: Reader, words: list[Word], location: Location) -> str | None:
     """Return what speaks against running a reader with these words, None when nothing does."""
     given = read_options(reader, words)
     if isinstance(given, str):
         return given
     if len(given.operands) > reader.max_operands:
         return "has too many operands"
-    reason = next(_objections(reader, given, standing), None) or _why_not_links(reader, given, standing)
-    return reason if reason is not None else reader.check(given, standing)
+    reason = next(_objections(reader, given, location), None) or _why_not_links(reader, given, location)
+    return reason if reason is not None else reader.check(given, location)
 
 
-def _why_not_links(reader: Reader, given: Given, standing: Standing) -> str | None:
+def _why_not_links(reader: Reader, given: Given, location: Location) -> str | None:
     if not reader.follows or not all(given.has(*group) for group in reader.follows):
         return None
     first = 0 if given.has(*reader.pattern_options) else reader.first_path
-    reasons = (why_not_followed(word, standing) for word in given.operands[first:] or (None,))
+    reasons = (why_not_followed(word, location) for word in given.operands[first:] or (None,))
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def _objections(reader: Reader, given: Given, standing: Standing) -> Iterator[str]:
+def _objections(reader: Reader, given: Given, location: Location) -> Iterator[str]:
     """Return what speaks against each value and operand that is a file."""
-    found = [why_not_read(value, standing) for value in given.values(*reader.paths)]
-    found += [_why_not_name_pattern(value, standing) for value in given.values(*reader.names)]
+    found = [why_not_read(value, location) for value in given.values(*reader.paths)]
+    found += [_why_not_name_pattern(value, location) for value in given.values(*reader.names)]
     if reader.is_git:
         # A range of lines ends with the file it is in.
-        found += [why_not_read(value.rpartition(":")[2], standing) for value in given.values("L")]
+        found += [why_not_read(value.rpartition(":")[2], location) for value in given.values("L")]
     for word in given.operands[reader.first_path :] if reader.first_path >= 0 else ():
         if word.is_listing:
-            found.append(why_not_listed(word, standing, shows_contents=not reader.counts))
+            found.append(why_not_listed(word, location, shows_contents=not reader.counts))
         elif not (word.is_static and word.value in reader.listable):
-            found.append(why_not_operand(word, standing, is_git=reader.is_git))
+            found.append(why_not_operand(word, location, is_git=reader.is_git))
     yield from (reason for reason in found if reason is not None)
 
 
-def _why_not_name_pattern(pattern: str, standing: Standing) -> str | None:
+def _why_not_name_pattern(pattern: str, location: Location) -> str | None:
     """Return what speaks against a pattern that the program itself expands, alternatives in braces included."""
     if pattern.startswith("!"):
         return None
     found = re.search(r"\{([^{}]*)\}", pattern)
     if found is None:
-        return why_not_matched(pattern, standing)
+        return why_not_matched(pattern, location)
     if pattern.count("{") > 1:
         return "has a pattern with nested alternatives"
     for one in found[1].split(","):
-        reason = why_not_matched(pattern[: found.start()] + one + pattern[found.end() :], standing)
+        reason = why_not_matched(pattern[: found.start()] + one + pattern[found.end() :], location)
         if reason is not None:
             return reason
     return None
 
 
-def why_not_operand(word: Word, standing: Standing, *, is_git: bool = False) -> str | None:
+def why_not_operand(word: Word, location: Location, *, is_git: bool = False) -> str | None:
     """Return what speaks against a word as a file to read."""
     if not is_git:
-        return why_not_word(word, standing)
+        return why_not_word(word, location)
     # Git takes a revision with a path behind a colon, and expands patterns itself.
     texts = {word.value}
     if word.value.startswith((":!", ":^", ":(exclude")):
@@ -154,7 +154,7 @@ def why_not_operand(word: Word, standing: Standing, *, is_git: bool = False) -> 
         texts = {part.rpartition(")")[2] if part.startswith("(") else part for part in word.value.split(":")}
     for text in texts:
         path = text.lstrip("/") if ":" in word.value else text
-        reason = why_not_matched(path, standing)
+        reason = why_not_matched(path, location)
         if reason is not None:
             return reason
     return None

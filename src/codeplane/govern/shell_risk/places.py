@@ -33,7 +33,7 @@ _GENERAL: Final = re.compile(r"\*+|\*\.(?:json|ya?ml|toml)|\*\*/\*|\*\.\*")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Location:
     """Where a command may run: directories from the root, as parts; no directory is anywhere.
 
     `possible` are those where a command may run that does not follow a `cd` with `&&`.
@@ -47,7 +47,7 @@ class Standing:
     has_moved: bool = False
 
     @classmethod
-    def of(cls, context: ShellContext) -> "Standing":
+    def of(cls, context: ShellContext) -> "Location":
         """Return where the context says that it starts."""
         root, cwd = context.root.rstrip("/"), context.cwd.rstrip("/")
         if not root or not cwd or cwd == root:
@@ -57,7 +57,7 @@ class Standing:
             return cls(context, start, start)
         return cls(context, is_outside=True)
 
-    def moved(self, path: str) -> "Standing":
+    def moved(self, path: str) -> "Location":
         """Return where a command may run after a `cd path` that has worked."""
         root = self.context.root.rstrip("/")
         if path.startswith("/"):
@@ -68,44 +68,44 @@ class Standing:
         possible = tuple(dict.fromkeys((*self.possible, *there)))
         if len(possible) > _MAX_DIRECTORIES or None in joined:
             return replace(self, directories=(), possible=(), has_moved=True)
-        is_back = there == Standing.of(self.context).directories or there == ((),)
+        is_back = there == Location.of(self.context).directories or there == ((),)
         return replace(self, directories=there, possible=possible, has_moved=not is_back)
 
-    def in_doubt(self) -> "Standing":
+    def in_doubt(self) -> "Location":
         """Return where a command may run when it is not known whether the last `cd` has worked."""
         has_moved = self.has_moved or len(self.possible) != 1
         return replace(self, directories=self.possible, has_moved=has_moved)
 
 
-def why_not_read(path: str, standing: Standing) -> str | None:
+def why_not_read(path: str, location: Location) -> str | None:
     """Return what speaks against reading a path, None when nothing does."""
     if path in {"", "-"}:
         return None
     if path.startswith("/"):
-        return _why_not_absolute(path, standing)
-    if not standing.directories:
+        return _why_not_absolute(path, location)
+    if not location.directories:
         return f"{path} may be anywhere after the change of directory"
-    for directory in standing.directories:
-        reason = _why_not_inside(_joined(directory, path), path, standing)
+    for directory in location.directories:
+        reason = _why_not_inside(_joined(directory, path), path, location)
         if reason is not None:
             return reason
     return None
 
 
-def why_not_word(word: Word, standing: Standing) -> str | None:
+def why_not_word(word: Word, location: Location) -> str | None:
     """Return what speaks against reading what a word becomes; the shell's own patterns do not match hidden names."""
     if word.is_listing:
-        return why_not_listed(word, standing)
-    reason = why_not_read(word.value, standing)
+        return why_not_listed(word, location)
+    reason = why_not_read(word.value, location)
     if reason is not None or not word.pattern:
         return reason
     return _why_not_secret_pattern(word.pattern, word.raw, matches_in_shell)
 
 
-def why_not_listed(word: Word, standing: Standing, *, shows_contents: bool = True) -> str | None:
+def why_not_listed(word: Word, location: Location, *, shows_contents: bool = True) -> str | None:
     """Return what speaks against a list of tracked files as operands."""
-    away = standing.context.leading_away
-    names = ["/".join(_joined(one, word.value) or ()) for one in standing.directories]
+    away = location.context.leading_away
+    names = ["/".join(_joined(one, word.value) or ()) for one in location.directories]
     if not names or EVERYTHING in away or any(name + OPTION_IN_LISTING in away for name in names):
         return f"a name in {word.raw} may become an option"
     if shows_contents and any(name in away for name in names):
@@ -113,24 +113,24 @@ def why_not_listed(word: Word, standing: Standing, *, shows_contents: bool = Tru
     return None
 
 
-def why_not_matched(pattern: str, standing: Standing) -> str | None:
+def why_not_matched(pattern: str, location: Location) -> str | None:
     """Return what speaks against reading everything that matches a pattern a program expands, hidden names included."""
-    reason = why_not_read(pattern, standing)
+    reason = why_not_read(pattern, location)
     return reason if reason is not None else _why_not_secret_pattern(widened(pattern), pattern, matches)
 
 
-def why_not_followed(word: Word | None, standing: Standing) -> str | None:
+def why_not_followed(word: Word | None, location: Location) -> str | None:
     """Return what speaks against following every link below a directory; None is the one the command runs in."""
-    away = standing.context.leading_away
+    away = location.context.leading_away
     if not away:
         return None
     # A pattern may become any name in its directory.
     path = "." if word is None else word.value if word.is_static else re.sub(r"[^/]*[*?\[].*", "", word.value) or "."
-    root = standing.context.root.rstrip("/")
+    root = location.context.root.rstrip("/")
     is_absolute = path.startswith("/")
     if is_absolute and not (root and f"{path}/".startswith(f"{root}/")):
         return None
-    for directory in standing.directories or (None,):
+    for directory in location.directories or (None,):
         parts = (
             None if directory is None else _joined(() if is_absolute else directory, path[len(root) * is_absolute :])
         )
@@ -165,10 +165,10 @@ def _joined(directory: tuple[str, ...], path: str) -> tuple[str, ...] | None:
     return tuple(parts)
 
 
-def _why_not_absolute(path: str, standing: Standing) -> str | None:
-    root = standing.context.root.rstrip("/")
+def _why_not_absolute(path: str, location: Location) -> str | None:
+    root = location.context.root.rstrip("/")
     if root and (path == root or path.startswith(root + "/")):
-        return _why_not_inside(_joined((), path[len(root) :]), path, standing)
+        return _why_not_inside(_joined((), path[len(root) :]), path, location)
     if path in _HARMLESS_FILES:
         return None
     if f"{path.rstrip('/')}/".startswith(_HARMLESS_FOLDERS) and ".." not in path.split("/"):
@@ -176,7 +176,7 @@ def _why_not_absolute(path: str, standing: Standing) -> str | None:
     return f"{path} is outside the repository"
 
 
-def _why_not_inside(parts: tuple[str, ...] | None, path: str, standing: Standing) -> str | None:
+def _why_not_inside(parts: tuple[str, ...] | None, path: str, location: Location) -> str | None:
     if parts is None:
         return f"{path} is outside the repository"
     name = "/".join(parts)
@@ -185,7 +185,7 @@ def _why_not_inside(parts: tuple[str, ...] | None, path: str, standing: Standing
         return f"{path} belongs to git, CodePlane or an agent and is protected"
     if secret_rule(folded) is not None:
         return f"{path} usually holds secrets"
-    away = standing.context.leading_away
+    away = location.context.leading_away
     if EVERYTHING in away or any(name == one or name.startswith(one + "/") for one in away):
         return f"{path} leads out of the repository or to a secret or protected file"
     return None

@@ -10,7 +10,7 @@ from typing import Final
 
 from codeplane.govern.shell_risk.characters import PRINTS_CONTROL, makes_control
 from codeplane.govern.shell_risk.options import Given, Reader, why_not_operand
-from codeplane.govern.shell_risk.places import Standing
+from codeplane.govern.shell_risk.places import Location
 
 _GREP_LONG: Final = (
     "extended-regexp", "fixed-strings", "basic-regexp", "perl-regexp", "ignore-case", "no-ignore-case", "word-regexp",
@@ -44,70 +44,70 @@ _LISTABLE: Final = ("/", "/tmp", "/usr", "/opt", "/etc", "/var")  # noqa: S108 -
 _SUM: Final = Reader(flags="bt", long=("binary", "text", "tag", "zero"), may_glob=True, counts=True)
 
 
-def _after_pattern(given: Given, standing: Standing) -> str | None:
-    """A pattern that is an option leaves the first operand to be a file; what is no number may be one elsewhere."""
+def _after_pattern(given: Given, location: Location) -> str | None:
+    """Check counts, and the first operand, which is a file when an option gives the pattern."""
     if not all(value.isdigit() for value in given.values(*_COUNTS)):
         return "has a count that is not a number"
     if given.has("e", "f", "-regexp", "-file", "-files") and given.operands:
-        return why_not_operand(given.operands[0], standing)
+        return why_not_operand(given.operands[0], location)
     return None
 
 
-def _only_formats(given: Given, _standing: Standing) -> str | None:
-    """An operand of date that is no format sets the clock."""
+def _only_formats(given: Given, _standing: Location) -> str | None:
+    """An operand of `date` that is not a format sets the clock."""
     return None if all(word.value.startswith("+") for word in given.operands) else "sets the clock"
 
 
-def _not_everything(given: Given, _standing: Standing) -> str | None:
+def _not_everything(given: Given, _standing: Location) -> str | None:
     is_all = given.has("R", "-recursive") and any(word.value in _LISTABLE for word in given.operands)
     return "lists the whole system" if is_all else None
 
 
-def _no_patterns(given: Given, _standing: Standing) -> str | None:
+def _no_patterns(given: Given, _standing: Location) -> str | None:
     """A pattern may become two names, and the second one is written."""
     return "a pattern may become two files" if any(word.has_glob for word in given.operands) else None
 
 
-def _attached_levels(given: Given, _standing: Standing) -> str | None:
+def _attached_levels(given: Given, _standing: Location) -> str | None:
     return None if all(value.isdigit() for value in given.values("L")) else "-L takes a number"
 
 
-def _no_control_values(given: Given, _standing: Standing) -> str | None:
+def _no_control_values(given: Given, _standing: Location) -> str | None:
     return PRINTS_CONTROL if any(makes_control(value or "") for _, value in given.options) else None
 
 
-def _no_control_set(given: Given, _standing: Standing) -> str | None:
+def _no_control_set(given: Given, _standing: Location) -> str | None:
     """What is in the second set of tr is printed."""
     printed = [word.value for word in given.operands[1:]]
     return PRINTS_CONTROL if any(makes_control(one) or "cntrl" in one for one in printed) else None
 
 
-def _searches(given: Given, standing: Standing) -> str | None:
+def _searches(given: Given, location: Location) -> str | None:
     separators = given.values("-context-separator", "-field-match-separator", "-path-separator")
     if any(makes_control(value) for value in separators):
         return PRINTS_CONTROL
-    return _after_pattern(given, standing)
+    return _after_pattern(given, location)
 
 
-def _no_commands(given: Given, _standing: Standing) -> str | None:
+def _no_commands(given: Given, _standing: Location) -> str | None:
     """A pager runs what follows a plus sign."""
     odd = any(word.value.startswith("+") and not re.fullmatch(r"\+(?:\d+|G)", word.value) for word in given.operands)
     return "gives commands to the pager" if odd else None
 
 
-def _plain_files(given: Given, _standing: Standing) -> str | None:
+def _plain_files(given: Given, _standing: Location) -> str | None:
     """`bat cache` and `strings @file` read something else than the named file."""
     odd = any(word.value == "cache" or word.value.startswith("@") for word in given.operands)
     is_paged = any(value not in {"never", "auto"} for value in given.values("-paging"))
     return "an operand or option that may run something" if odd or is_paged else None
 
 
-def _ports_only(given: Given, _standing: Standing) -> str | None:
+def _ports_only(given: Given, _standing: Location) -> str | None:
     fits = all(re.fullmatch(r"(?:tcp|udp)?:[\w-]+", word.value) for word in given.operands)
     return None if fits else "an operand that is not a port"
 
 
-def _numbers_only(given: Given, _standing: Standing) -> str | None:
+def _numbers_only(given: Given, _standing: Location) -> str | None:
     return None if all(word.value.isdigit() for word in given.operands) else "an operand that is not a number"
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from codeplane.govern.shell_risk.characters import PRINTS_CONTROL, makes_control
 from codeplane.govern.shell_risk.options import Given, Reader, read_options, why_not_operand
-from codeplane.govern.shell_risk.places import Standing
+from codeplane.govern.shell_risk.places import Location
 from codeplane.govern.shell_risk.words import Word
 
 _SED: Final = Reader(
@@ -67,7 +67,7 @@ _FILTER_REFUSED: Final = re.compile(
 )
 
 
-def why_not_sed(words: list[Word], standing: Standing) -> str | None:
+def why_not_sed(words: list[Word], location: Location) -> str | None:
     """Return what speaks against a `sed`, None when it only prints."""
     given = read_options(_SED, words)
     if isinstance(given, str):
@@ -75,10 +75,10 @@ def why_not_sed(words: list[Word], standing: Standing) -> str | None:
     scripts, files = _scripts(given, ("e", "-expression"))
     if not scripts or not all(is_harmless_sed(script) for script in scripts):
         return "the sed script may do more than print"
-    return _why_not_files(files, standing)
+    return _why_not_files(files, location)
 
 
-def why_not_awk(words: list[Word], standing: Standing) -> str | None:
+def why_not_awk(words: list[Word], location: Location) -> str | None:
     """Return what speaks against an `awk`, None when it only prints."""
     given = read_options(_AWK, words)
     if isinstance(given, str):
@@ -90,10 +90,10 @@ def why_not_awk(words: list[Word], standing: Standing) -> str | None:
         return "the value of -v is not an assignment"
     if any(makes_control(one) for one in (*given.values("v", "-assign"), *(word.value for word in files))):
         return PRINTS_CONTROL
-    return _why_not_files(tuple(one for one in files if "=" not in one.value or "/" in one.value), standing)
+    return _why_not_files(tuple(one for one in files if "=" not in one.value or "/" in one.value), location)
 
 
-def why_not_jq(words: list[Word], standing: Standing) -> str | None:
+def why_not_jq(words: list[Word], location: Location) -> str | None:
     """Return what speaks against a `jq`, None when it only prints."""
     words, given_values = _without_arguments(words)
     given = read_options(_JQ, words)
@@ -108,10 +108,10 @@ def why_not_jq(words: list[Word], standing: Standing) -> str | None:
         return "the jq program reads something besides its input"
     if makes_control(program.value) or (given.has(*_JQ_RAW) and _JQ_DECODING.search(program.value)):
         return PRINTS_CONTROL
-    return _why_not_files(given.operands[1:], standing)
+    return _why_not_files(given.operands[1:], location)
 
 
-def why_not_yq(words: list[Word], standing: Standing) -> str | None:
+def why_not_yq(words: list[Word], location: Location) -> str | None:
     """Return what speaks against a `yq` of either kind, None when it only prints."""
     given = read_options(_YQ, words)
     if isinstance(given, str):
@@ -129,7 +129,7 @@ def why_not_yq(words: list[Word], standing: Standing) -> str | None:
         if makes_control(word.value):
             return PRINTS_CONTROL
     files = operands[1:] if len(operands) > 1 else operands
-    return _why_not_files(files, standing)
+    return _why_not_files(files, location)
 
 
 def is_harmless_sed(script: str) -> bool:
@@ -248,7 +248,7 @@ def is_harmless_awk(program: str) -> bool:  # noqa: C901, PLR0911, PLR0912 - a s
 
 
 def _scripts(given: Given, names: tuple[str, ...]) -> tuple[list[str], tuple[Word, ...]]:
-    """Return the scripts and the files; a first operand that is not static is no script that can be read."""
+    """Return the scripts and the files; a first operand that is not static cannot be read as a script."""
     scripts = given.values(*names)
     if scripts:
         return scripts, given.operands
@@ -257,8 +257,8 @@ def _scripts(given: Given, names: tuple[str, ...]) -> tuple[list[str], tuple[Wor
     return [given.operands[0].value], given.operands[1:]
 
 
-def _why_not_files(files: tuple[Word, ...], standing: Standing) -> str | None:
-    reasons = (why_not_operand(word, standing) for word in files)
+def _why_not_files(files: tuple[Word, ...], location: Location) -> str | None:
+    reasons = (why_not_operand(word, location) for word in files)
     return next((reason for reason in reasons if reason is not None), None)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from codeplane.govern.shell_risk.built_ins import PRINTABLE
 from codeplane.govern.shell_risk.options import Given, Reader
-from codeplane.govern.shell_risk.places import Standing
+from codeplane.govern.shell_risk.places import Location
 from codeplane.govern.shell_risk.words import Word
 
 _USUAL: Final = frozenset({"--version", "--help"})
@@ -31,7 +31,7 @@ _ANSWERS: Final = MappingProxyType(
 )  # fmt: skip
 
 
-def _names_only(given: Given, _standing: Standing) -> str | None:
+def _names_only(given: Given, _standing: Location) -> str | None:
     is_plain = all(re.fullmatch(r"[\w.,@/:-]+", word.value) for word in given.operands)
     return None if is_plain else "a name that is not plain"
 

@@ -62,7 +62,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """What stands between words; `descriptor` is the number right before a redirect."""
+    """What separates words; `descriptor` is the number right before a redirect."""
 
     start: int
     text: str

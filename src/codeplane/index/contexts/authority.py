@@ -7,11 +7,10 @@ from types import MappingProxyType
 from codeplane.core.paths import RepoPath
 from codeplane.index.contexts.gradle_settings import read_gradle_settings
 from codeplane.index.contexts.markers import MARKER_ROWS, Marker
-from codeplane.index.contexts.model import Candidate, ContextProblem
+from codeplane.index.contexts.model import Candidate
 from codeplane.index.contexts.nesting import Nesting, directory_text, relative_text
 from codeplane.index.contexts.workspace_files import (
     LISTS_EVERYTHING,
-    Reading,
     WorkspaceList,
     read_cargo_toml,
     read_go_work,
@@ -20,7 +19,8 @@ from codeplane.index.contexts.workspace_files import (
 )
 
 MAX_CHARACTERS = 1_000_000
-_READERS: Mapping[str, Callable[[str], Reading]] = MappingProxyType(
+_Reader = Callable[[str], WorkspaceList | None]
+_READERS: Mapping[str, _Reader] = MappingProxyType(
     {
         "Cargo.toml": read_cargo_toml,
         "go.work": read_go_work,
@@ -42,28 +42,15 @@ class Fence:
     workspace: WorkspaceList
 
 
-@dataclass(frozen=True, slots=True)
-class FenceReading:
-    """The fences of a tree and the workspace files that could not be understood."""
-
-    fences: tuple[Fence, ...]
-    problems: tuple[ContextProblem, ...]
-
-
-def read_fences(markers: Iterable[Marker], read_text: Callable[[RepoPath], str | None]) -> FenceReading:
-    """Read the workspace files among the markers; never raises, whatever they hold."""
-    fences: list[Fence] = []
-    problems: list[ContextProblem] = []
+def read_fences(markers: Iterable[Marker], read_text: Callable[[RepoPath], str | None]) -> tuple[Fence, ...]:
+    """Return the workspace files among the markers that declare a list; never raises, whatever they hold."""
+    found = []
     for marker in markers:
         reader = _READERS.get(marker.path.name)
-        if reader is None:
-            continue
-        reading = _read(marker.path, reader, read_text)
-        if reading.workspace is not None:
-            fences.append(Fence(marker, reading.workspace))
-        if reading.problem:
-            problems.append(ContextProblem(marker.path, reading.problem))
-    return FenceReading(tuple(fences), tuple(problems))
+        workspace = _read(marker.path, reader, read_text) if reader is not None else None
+        if workspace is not None:
+            found.append(Fence(marker, workspace))
+    return tuple(found)
 
 
 def detach_unlisted(candidates: Iterable[Candidate], fences: Iterable[Fence]) -> tuple[Candidate, ...]:
@@ -94,11 +81,8 @@ def _judged(candidate: Candidate, nesting: Nesting[list[Fence]] | None) -> Candi
     return replace(candidate, detached=f"It is not listed in {sources}.")
 
 
-def _read(path: RepoPath, reader: Callable[[str], Reading], read_text: Callable[[RepoPath], str | None]) -> Reading:
-    unknown = None if path.name in _MAYBE_WORKSPACES else LISTS_EVERYTHING
+def _read(path: RepoPath, reader: _Reader, read_text: Callable[[RepoPath], str | None]) -> WorkspaceList | None:
     text = read_text(path)
-    if text is None:
-        return Reading(unknown, "It could not be read.")
-    if len(text) > MAX_CHARACTERS:
-        return Reading(unknown, f"It is longer than {MAX_CHARACTERS} characters and was not read.")
+    if text is None or len(text) > MAX_CHARACTERS:
+        return None if path.name in _MAYBE_WORKSPACES else LISTS_EVERYTHING
     return reader(text.removeprefix("\ufeff"))

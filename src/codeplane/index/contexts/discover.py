@@ -10,7 +10,6 @@ from codeplane.index.contexts.membership import UniversalExcludes, exclude_specs
 from codeplane.index.contexts.model import (
     Candidate,
     Context,
-    ContextSet,
     ContextStatus,
     Tier,
     TreeView,
@@ -20,21 +19,20 @@ from codeplane.index.contexts.probe import probe_files
 from codeplane.languages.families import FAMILY_BY_NAME
 
 
-def discover_contexts(view: TreeView) -> ContextSet:
-    """Return all contexts, whatever their status, and the workspace files that could not be understood.
+def discover_contexts(view: TreeView) -> tuple[Context, ...]:
+    """Return all contexts, whatever their status, ordered by family and root.
 
     The order of the files makes no difference. All candidates are probed before this returns, so that a router is
     never built from a half-known tree.
     """
     universal = UniversalExcludes(view.holds_tracked)
     markers = find_markers(view.files, universal)
-    reading = read_fences(markers, view.read_text)
-    declared = [fence.marker for fence in reading.fences if fence.marker.tier is Tier.PACKAGE]
-    candidates = _with_declared(detach_unlisted(make_candidates(markers, declared), reading.fences), view.declared)
+    fences = read_fences(markers, view.read_text)
+    declared = [fence.marker for fence in fences if fence.marker.tier is Tier.PACKAGE]
+    candidates = _with_declared(detach_unlisted(make_candidates(markers, declared), fences), view.declared)
     excludes = exclude_specs(candidates)
     members = members_by_candidate(candidates, view.files, universal)
-    contexts = (_probed(view, item, excludes[item], members.get(item, ())) for item in candidates)
-    return ContextSet(tuple(contexts), reading.problems)
+    return tuple(_probed(view, item, excludes[item], members.get(item, ())) for item in candidates)
 
 
 def _with_declared(
@@ -56,8 +54,7 @@ def _probed(view: TreeView, candidate: Candidate, exclude: tuple[str, ...], memb
     family = FAMILY_BY_NAME[candidate.family]
     status, reason = ContextStatus.DETACHED, candidate.detached
     if not candidate.detached:
-        result = probe_files(members, family.type, view.parse_quality)
-        status, reason = ContextStatus(result.outcome.value), result.reason
+        status, reason = probe_files(members, family.type, view.parse_quality)
     return Context(
         context_id=context_id_of(candidate.family, candidate.root),
         family=candidate.family,

@@ -2,8 +2,8 @@ r"""Globs that are compiled once and matched many times.
 
 The language: `*` and `?` inside a segment, `**` for any number of segments, `[a-z]`, `[!a]`, `{a,b}`, `\` before a
 character that is meant literally. A glob fits a whole path; a directory is matched as its path with a `/` behind it.
-The common shapes cost a look into a set; the others become one RE2 expression, because workspace files are written by
-anybody and RE2 takes linear time whatever they hold.
+The common shapes cost a look into a set; the others become one RE2 expression, because workspace files
+are untrusted and RE2 takes linear time whatever they hold.
 """
 
 import re
@@ -49,7 +49,7 @@ class GlobSet:
     expression: Any = None
 
     def matches(self, path: str) -> bool:
-        """Tell whether a glob fits the path; with a `/` at its end it stands for a directory or what is just in it."""
+        """Tell whether a glob fits the path; with a `/` at its end it means a directory or its direct content."""
         directory, _, name = path.rpartition("/")
         _, dot, suffix = name.rpartition(".")
         return (

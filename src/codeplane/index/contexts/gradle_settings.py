@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from codeplane.index.contexts.workspace_files import LISTS_EVERYTHING, Reading, list_directories
+from codeplane.index.contexts.workspace_files import LISTS_EVERYTHING, WorkspaceList, list_directories
 
 _TOKEN = re.compile(
     r"""
@@ -22,7 +22,7 @@ _TOKEN = re.compile(
 _INCLUDES = frozenset({"include", "includeBuild"})
 # A project whose directory is set by hand is not where its name says.
 _MOVES_PROJECTS = "projectDir"
-# Gradle builds this directory as part of every build, and nobody lists it.
+# Gradle builds this directory as part of every build without a listing.
 _IMPLICIT = "buildSrc"
 # Deeper than any project; without a limit, the directories above a hostile one would take quadratic space.
 _MAX_DEPTH = 64
@@ -37,22 +37,19 @@ class _Token:
 _END = _Token("newline", "\n")
 
 
-def read_gradle_settings(text: str) -> Reading:
+def read_gradle_settings(text: str) -> WorkspaceList | None:
     """Read the literal `include` and `includeBuild` calls; without any, nothing is known and everything is listed."""
     tokens = (*_tokens(text), _END)
-    broken = next((token for token in tokens if _is_unclosed(token)), None)
-    if broken is not None:
-        return Reading(LISTS_EVERYTHING, f"`{broken.text[:3].strip()}` is opened and not closed.")
-    if any(token.text == _MOVES_PROJECTS for token in tokens):
-        return Reading(LISTS_EVERYTHING)
+    if any(_is_unclosed(token) or token.text == _MOVES_PROJECTS for token in tokens):
+        return LISTS_EVERYTHING
     directories: list[str] = []
     for call in (i for i in range(len(tokens)) if _is_include(tokens, i)):
         literals = _arguments(tokens, call + 1)
         if literals is None:
-            return Reading(LISTS_EVERYTHING)
+            return LISTS_EVERYTHING
         for literal in literals:
             directories += _project_directories(literal)
-    return Reading(list_directories([".", _IMPLICIT, *directories]) if directories else LISTS_EVERYTHING)
+    return list_directories([".", _IMPLICIT, *directories]) if directories else LISTS_EVERYTHING
 
 
 def _tokens(text: str) -> Iterator[_Token]:

@@ -50,7 +50,7 @@ class UniversalExcludes:
 def exclude_specs(candidates: Iterable[Candidate]) -> dict[Candidate, tuple[str, ...]]:
     """Return the exclude globs of each candidate: the universal ones, then a hole for each candidate inside it.
 
-    Detached candidates make holes too: what is in them belongs to nobody.
+    Detached candidates make holes too: their files have no owner.
     """
     by_family = _by_family(candidates)
     holes: dict[Candidate, list[str]] = {candidate: [] for nesting in by_family.values() for candidate in nesting}

@@ -6,13 +6,12 @@ from enum import Enum
 
 from codeplane.core.hashing import sha256_text
 from codeplane.core.paths import RepoPath
-from codeplane.index.contexts.probe import ParseQuality
 
 _ID_DIGITS = 16
 
 
 class Tier(Enum):
-    """What a context stands on: a workspace marker, a package marker, or nothing but the repository's root."""
+    """What makes a context: a workspace marker, a package marker, or only the repository's root."""
 
     WORKSPACE = 1
     PACKAGE = 2
@@ -29,10 +28,23 @@ class ContextStatus(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class ParseQuality:
+    """What a parse tells about a file.
+
+    `has_named` means a named node that is neither an extra, such as a comment, nor an error.
+    """
+
+    n_nodes: int
+    n_errors: int
+    has_named: bool
+    n_root_children: int
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A directory that may become a context of a family.
 
-    `is_package` tells whether the marker of a package that workspaces list stands there, whatever the tier;
+    `is_package` tells whether it has the marker of a package that workspaces list, whatever the tier;
     `detached` is why a workspace file does not let it be a context, empty while it is pending.
     Invariant: there is one candidate per family and root.
     """
@@ -61,22 +73,6 @@ class Context:
     reason: str
     include: tuple[str, ...]
     exclude: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ContextProblem:
-    """A workspace file that could not be understood; its context is kept and nothing is detached because of it."""
-
-    path: RepoPath
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class ContextSet:
-    """Everything discovery found, ordered by family and root, problems by path."""
-
-    contexts: tuple[Context, ...]
-    problems: tuple[ContextProblem, ...]
 
 
 @dataclass(frozen=True, slots=True)

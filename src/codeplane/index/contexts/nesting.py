@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 from codeplane.core.paths import RepoPath
 
 T = TypeVar("T")
-# No directory has this name; it stands for what is above the root.
+# No directory has this name; it means the level above the root.
 _ABOVE = "/"
 
 
@@ -21,7 +21,7 @@ def relative_text(directory: str, root: str) -> str:
 
 
 class Nesting(Generic[T]):
-    """Values that stand at directories, found from any directory below them.
+    """Values of directories, found from any directory below them.
 
     Invariant: an answer depends on the values given at construction only; asked directories are remembered.
     """

@@ -2,10 +2,9 @@
 
 import heapq
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from enum import Enum
 
 from codeplane.core.paths import RepoPath
+from codeplane.index.contexts.model import ContextStatus, ParseQuality
 from codeplane.languages.families import FamilyType
 
 MAX_SAMPLES = 5
@@ -13,47 +12,18 @@ MAX_SAMPLES = 5
 _NODES_PER_ERROR = 10
 
 
-@dataclass(frozen=True, slots=True)
-class ParseQuality:
-    """What a parse tells about a file.
-
-    `has_named` means a named node that is neither an extra, such as a comment, nor an error.
-    """
-
-    n_nodes: int
-    n_errors: int
-    has_named: bool
-    n_root_children: int
-
-
-class ProbeOutcome(Enum):
-    """How the probe of a pending candidate ends."""
-
-    VALID = "valid"
-    FAILED = "failed"
-    EMPTY = "empty"
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
-    """The outcome and a sentence on why."""
-
-    outcome: ProbeOutcome
-    reason: str
-
-
 def probe_files(
     members: Iterable[RepoPath], family_type: FamilyType, parse_quality: Callable[[RepoPath], ParseQuality | None]
-) -> ProbeResult:
-    """Parse samples until one is good; the first good one makes the context valid."""
+) -> tuple[ContextStatus, str]:
+    """Parse samples until one is good, which makes the context valid; return the status and the reason."""
     samples = sample_files(members)
     if not samples:
-        return ProbeResult(ProbeOutcome.EMPTY, "It holds no file of its family.")
+        return ContextStatus.EMPTY, "It holds no file of its family."
     for path in samples:
         if is_good_sample(parse_quality(path), family_type):
-            return ProbeResult(ProbeOutcome.VALID, f"`{path}` parses.")
+            return ContextStatus.VALID, f"`{path}` parses."
     noun = "sampled file" if len(samples) == 1 else f"{len(samples)} sampled files"
-    return ProbeResult(ProbeOutcome.FAILED, f"No good parse among its {noun}, the first is `{samples[0]}`.")
+    return ContextStatus.FAILED, f"No good parse among its {noun}, the first is `{samples[0]}`."
 
 
 def sample_files(members: Iterable[RepoPath]) -> tuple[RepoPath, ...]:

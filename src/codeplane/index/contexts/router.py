@@ -39,7 +39,7 @@ class ContextRouter:
         self._open: dict[str, dict[str, tuple[_Route, ...]]] = {family: {} for family in by_family}
 
     def context_for(self, path: RepoPath, family: str) -> Context | None:
-        """Return the context that owns the file in this family, or None when nobody does."""
+        """Return the context that owns the file in this family, or None when none does."""
         nesting = self._nestings.get(family)
         if nesting is None:
             return None

@@ -1,4 +1,4 @@
-"""Read which packages a workspace file lists; a file that is broken lists everything, and says so.
+"""Read which packages a workspace file lists; a broken file lists everything, and None means it declares no list.
 
 `gradle_settings` does the same for Gradle, whose files are programs.
 """
@@ -41,83 +41,74 @@ _MAX_YAML_CHARACTERS = 100_000
 LISTS_EVERYTHING = WorkspaceList(members=compile_globs(("**",)))
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a file says: the list, None when it declares no workspace; and what is wrong with it, if anything."""
-
-    workspace: WorkspaceList | None
-    problem: str = ""
-
-
-def read_package_json(text: str) -> Reading:
+def read_package_json(text: str) -> WorkspaceList | None:
     """Read `workspaces`, a list or an object with `packages`."""
     try:
         document: object = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return Reading(None, f"It is not valid JSON: {error}.")
+    except (ValueError, RecursionError):
+        return None
     if not isinstance(document, dict):
-        return Reading(None, "It does not hold an object.")
+        return None
     declared = document.get("workspaces")
     if isinstance(declared, dict):
         declared = declared.get("packages")
-    return Reading(None) if declared is None else _read_globs(declared, "workspaces")
+    return None if declared is None else _read_globs(declared)
 
 
-def read_pnpm_workspace(text: str) -> Reading:
+def read_pnpm_workspace(text: str) -> WorkspaceList | None:
     """Read `packages`; a file that only holds settings declares no workspace."""
     if len(text) > _MAX_YAML_CHARACTERS:
-        return Reading(LISTS_EVERYTHING, f"It is longer than {_MAX_YAML_CHARACTERS} characters and was not read.")
+        return LISTS_EVERYTHING
     # Imported here because it costs about 20 ms, which repositories without such a file need not pay.
     import yaml  # noqa: PLC0415 - measured, see above
 
     try:
         # Nothing but texts, lists and dictionaries; the richer loaders trip over tags such as `!!int ''`.
         document: object = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it makes no objects
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        return Reading(LISTS_EVERYTHING, f"It is not valid YAML: {_in_one_line(error)}.")
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return LISTS_EVERYTHING
     if document is None or document == "":
-        return Reading(None)
+        return None
     if not isinstance(document, dict):
-        return Reading(LISTS_EVERYTHING, "It does not hold a mapping.")
+        return LISTS_EVERYTHING
     declared = document.get("packages")
-    return Reading(None) if declared is None else _read_globs(declared, "packages")
+    return None if declared is None else _read_globs(declared)
 
 
-def read_cargo_toml(text: str) -> Reading:
+def read_cargo_toml(text: str) -> WorkspaceList | None:
     """Read `members` and `exclude` of `[workspace]`; a member that is named literally is in despite an exclude."""
     try:
         document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        return Reading(None, f"It is not valid TOML: {error}.")
+    except (ValueError, RecursionError):
+        return None
     declared = document.get("workspace")
     if declared is None:
-        return Reading(None)
+        return None
     if not isinstance(declared, dict):
-        return Reading(LISTS_EVERYTHING, "`workspace` is not a table.")
+        return LISTS_EVERYTHING
     members, excludes = _texts(declared.get("members", [])), _texts(declared.get("exclude", []))
     if members is None or excludes is None:
-        return Reading(LISTS_EVERYTHING, "`members` and `exclude` of the workspace have to be lists of texts.")
+        return LISTS_EVERYTHING
     try:
-        return Reading(
-            WorkspaceList(
-                members=_compile_directories(members),
-                excludes=compile_globs(f"{_tidy(glob)}/**" for glob in excludes),
-                kept=compile_globs(f"{_tidy(glob)}/**" for glob in members if not re.search(r"[*?\[]", glob)),
-            )
+        return WorkspaceList(
+            members=_compile_directories(members),
+            excludes=compile_globs(f"{_tidy(glob)}/**" for glob in excludes),
+            kept=compile_globs(f"{_tidy(glob)}/**" for glob in members if not re.search(r"[*?\[]", glob)),
         )
-    except ValueError as error:
-        return _bad_glob(error)
+    except ValueError:
+        # A member is not a glob.
+        return LISTS_EVERYTHING
 
 
 _GO_DIRECTIVES = frozenset({"go", "toolchain", "godebug", "use", "replace"})
 _GO_TOKEN = re.compile(r'(?P<comment>//.*)|"[^"]*"|`[^`]*`|[()]|(?:(?!//)[^\s()"`])+|["`]')
 
 
-def read_go_work(text: str) -> Reading:
+def read_go_work(text: str) -> WorkspaceList | None:
     """Read the `use` lines and blocks; the root takes part only if it is listed like the others."""
     block = ""
     used: list[str] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for line in text.splitlines():
         tokens = [token.group() for token in _GO_TOKEN.finditer(line) if token["comment"] is None]
         if not tokens:
             continue
@@ -128,11 +119,11 @@ def read_go_work(text: str) -> Reading:
         else:
             directive, *arguments = [block, *tokens] if block else tokens
             if directive not in _GO_DIRECTIVES or (directive == "use" and len(arguments) != 1):
-                return Reading(LISTS_EVERYTHING, f"Line {number} is not a line of go.work.")
+                return LISTS_EVERYTHING
             used += arguments if directive == "use" else []
     if block:
-        return Reading(LISTS_EVERYTHING, f"The block `{block} (` is not closed.")
-    return Reading(list_directories(path.strip('"`') for path in used))
+        return LISTS_EVERYTHING
+    return list_directories(path.strip('"`') for path in used)
 
 
 def list_directories(directories: Iterable[str]) -> WorkspaceList:
@@ -141,19 +132,18 @@ def list_directories(directories: Iterable[str]) -> WorkspaceList:
     return WorkspaceList(compile_globs(f"{escape_glob(text)}/" for text in tidy), lists_root="." in tidy)
 
 
-def _read_globs(declared: object, key: str) -> Reading:
+def _read_globs(declared: object) -> WorkspaceList | None:
     globs = _texts(declared)
     if globs is None:
-        return Reading(LISTS_EVERYTHING, f"`{key}` is not a list of texts.")
+        return LISTS_EVERYTHING
     try:
-        return Reading(
-            WorkspaceList(
-                members=_compile_directories(glob for glob in globs if not glob.startswith("!")),
-                excludes=_compile_directories(glob[1:] for glob in globs if glob.startswith("!")),
-            )
+        return WorkspaceList(
+            members=_compile_directories(glob for glob in globs if not glob.startswith("!")),
+            excludes=_compile_directories(glob[1:] for glob in globs if glob.startswith("!")),
         )
-    except ValueError as error:
-        return _bad_glob(error)
+    except ValueError:
+        # A member is not a glob.
+        return LISTS_EVERYTHING
 
 
 def _compile_directories(globs: Iterable[str]) -> GlobSet:
@@ -170,11 +160,3 @@ def _texts(value: object) -> list[str] | None:
         return None
     texts = [item for item in value if isinstance(item, str)]
     return texts if len(texts) == len(value) else None
-
-
-def _bad_glob(error: ValueError) -> Reading:
-    return Reading(LISTS_EVERYTHING, f"`{error}` is not a glob.")
-
-
-def _in_one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

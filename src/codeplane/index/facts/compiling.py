@@ -311,7 +311,7 @@ def _names_that_stars_may_hide(facts: FileFacts, targets: list[int]) -> frozense
 
 
 def _hides_names(one: Import) -> bool:
-    """Say whether an import gives names anew that stand above it, as only Python's do."""
+    """Tell whether an import rebinds names that are bound above it, as only Python's do."""
     return one.imported_name == STAR and one.scope == 0 and one.kind.startswith("python")
 
 
@@ -341,7 +341,7 @@ def _classes_around(facts: FileFacts) -> list[int]:
 
 
 def _owners(facts: FileFacts) -> dict[int, int]:
-    """Return for the body of each member that stands outside of its type that type, where this file defines it."""
+    """Return the type of each member that is written outside its type, by body scope, where this file defines it."""
     types = {one.lexical_path: number for number, one in enumerate(facts.definitions) if one.kind in CLASS_LIKE}
     return {
         one.body_scope: types[one.owner]

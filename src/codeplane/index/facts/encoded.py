@@ -1,7 +1,5 @@
 """From bytes of source to bytes of facts, in one step that any process can do."""
 
-import marshal
-from collections.abc import Callable
 from typing import NamedTuple
 
 from codeplane.index.facts.columns import encode_columns
@@ -18,19 +16,13 @@ TOO_LARGE = f"larger than {MAX_SOURCE_BYTES // (1024 * 1024)} MB: searched as te
 
 
 class EncodedFacts(NamedTuple):
-    """The facts of one text in one language; plain values only, so that they can cross between processes.
-
-    `names` are all identifiers of the file, for the ranked text index. `nameable` are the definitions that others can
-    name, as bytes for `named_definitions`.
-    """
+    """The facts of one text in one language; plain values only, so that they can cross between processes."""
 
     outline: bytes
     columns: bytes
     link_hash: bytes
     package: str
     problem: str
-    names: str
-    nameable: bytes
 
 
 def encode_facts(source: bytes, dialect: str, known: FileFacts | None = None) -> EncodedFacts | None:
@@ -53,34 +45,21 @@ def encoded(facts: FileFacts, source: bytes) -> EncodedFacts:
         link_hash=compiled.link_hash,
         package=outline.package,
         problem=outline.problem,
-        names=" ".join(compiled.columns.names),
-        nameable=marshal.dumps(_nameable(outline)),
     )
 
 
-def _nameable(outline: Outline) -> list[tuple[int, str, str]]:
-    """Return kind, name and what makes up the identity of each definition that others can name."""
+def named_definitions(file_id: int, home: str, outline: Outline) -> list[tuple[int, int, bytes, int, str, str]]:
+    """Return file, number, identity, kind, name and folded name of each definition that other files can name.
+
+    `home` begins the identities of a file: the context it belongs to and its module.
+    """
     if not outline.n_visible:
         return []
     column = outline.definition_rows.column
     siblings = outline.siblings.get
     rows = zip(range(outline.n_visible), outline.kinds, column(NAME), column(PATH), column(SIGNATURE), strict=False)
     return [
-        (int(kind), name, f"{int(kind)}:{path}:{signature_hash(signature)}:{siblings(number, 0)}")
+        (file_id, number, definition_uid(home, f"{kind:d}:{path}:{signature_hash(signature)}:{siblings(number, 0)}"),
+         kind, name, folded(name))
         for number, kind, name, path, signature in rows
-    ]
-
-
-def named_definitions(
-    file_id: int, home: str, nameable: bytes | None, outline: Callable[[], Outline]
-) -> list[tuple[int, int, bytes, int, str, str]]:
-    """Return file, number, identity, kind, name and folded name of each definition that others can name.
-
-    `home` is what stands before the identities of a file: the context it belongs to and its module. Where they are
-    not at hand, they are taken from the outline.
-    """
-    known = marshal.loads(nameable) if nameable is not None else _nameable(outline())  # noqa: S302 - from our own process
-    return [
-        (file_id, number, definition_uid(home, identity), kind, name, folded(name))
-        for number, (kind, name, identity) in enumerate(known)
-    ]
+    ]  # fmt: skip

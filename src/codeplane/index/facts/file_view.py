@@ -88,7 +88,7 @@ class FileView:
         return (Tier.ANCHORED if bind >= 0 and link == LOCAL else Tier.UNKNOWN), None
 
     def _alternative(self, bind: int, role: int) -> tuple[Tier, tuple[int, int] | None]:
-        """Return what a name means that is bound several times: the first of its definitions stands for all of them.
+        """Return what a name means that is bound several times: its first definition represents all of them.
 
         Where one of the binds is an import, each use may mean what is imported; the import itself does.
         """
@@ -132,7 +132,7 @@ class FileView:
                 yield position, columns.names[name], self.receiver_shape(position)
 
     def receiver_shape(self, position: int) -> str:
-        """Return what stands before a reference: `name.`, `().` for an expression, `None` for nothing."""
+        """Return the receiver of a reference: `name.`, `().` for an expression, `None` for nothing."""
         link = self.columns.links[position]
         if link < FIRST_EXPRESSION:
             return _SHAPES.get(link, "None")

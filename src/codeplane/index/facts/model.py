@@ -26,7 +26,7 @@ class DefFact(NamedTuple):
 
 
 class RefFact(NamedTuple):
-    """An identifier where it stands; `target_uid` is what it means when its tier is PROVEN or STRONG."""
+    """An identifier at its place; `target_uid` is what it means when its tier is PROVEN or STRONG."""
 
     ref_id: int
     file_id: int

@@ -20,7 +20,7 @@ from codeplane.languages.facts import (
     Import,
 )
 
-FORMAT: Final = 12
+FORMAT: Final = 14
 
 # How sure a name of the file's own scope is, besides the values of `Certainty`: several definitions under different
 # conditions are alternatives of one symbol; one of them may also be an import.
@@ -31,7 +31,6 @@ ALTERNATIVES_OR_IMPORT: Final = 3
 NAME: Final = Definition._fields.index("name")
 PATH: Final = Definition._fields.index("lexical_path")
 START: Final = Definition._fields.index("start")
-END: Final = Definition._fields.index("end")
 NAME_START: Final = Definition._fields.index("name_start")
 SCOPE: Final = Definition._fields.index("scope")
 SIGNATURE: Final = Definition._fields.index("signature")
@@ -108,10 +107,10 @@ class Outline:
     `file_binds` gives for each name of the file's own scope what it is bound to: target kind, target, certainty; of
     alternatives it gives the first definition.
     `members` gives for each class-like definition its members by name; a name defined several times has several.
-    `owned` gives members that stand outside of their type, by the type's lexical path. `usages` says how expressions
+    `owned` gives members that are written outside their type, by the type's lexical path. `usages` says how expressions
     are used, where their language tells methods from fields by it. `base_expressions` gives for each
-    class-like definition its bases, NONE for one that is no chain of names. `type_expressions` gives the declared type
-    of variables. `dynamic_members` names members that are also assigned dynamically.
+    class-like definition its bases, NONE for one that is not a chain of names. `type_expressions` gives the declared
+    type of variables. `dynamic_members` names members that are also assigned dynamically.
     `stars` are the numbers of the imports of everything. `expression_uses` counts the references of each expression.
     `siblings` tells definitions of the same kind, path and signature apart; the first of them is not in it. The first
     `n_visible` definitions can be named by others; the rest are local to functions. `quality` is what the parse tells:

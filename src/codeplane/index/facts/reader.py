@@ -17,9 +17,12 @@ from codeplane.index.linking.stored_links import Target, decode_resolution
 from codeplane.index.symbol_names import folded
 from codeplane.index.text_pack import TextPack
 
-_KEPT = 400
-_KEPT_FLAGS = 200_000
+_SELECT_FILES = "SELECT file_id, path, language, text_id, facts_id, unit_id, module FROM files"
+_MAX_KEPT = 400
+_MAX_KEPT_FLAGS = 200_000
 _T = TypeVar("_T")
+Place = tuple[int, int]
+"""A definition: the id of its file, and its number among the definitions of that file."""
 
 
 class FactFile(NamedTuple):
@@ -52,14 +55,14 @@ class FactCache:
         value = make()
         with self._lock:
             self._kept[key] = value
-            while len(self._kept) > _KEPT:
+            while len(self._kept) > _MAX_KEPT:
                 self._kept.popitem(last=False)
         return value
 
     def flags(self, name: str) -> dict[int, bool]:
         """Return the kept answers to one question, by facts; these are small, so that many are kept."""
         known = self._flags.setdefault(name, {})
-        if len(known) >= _KEPT_FLAGS:
+        if len(known) >= _MAX_KEPT_FLAGS:
             known.clear()
         return known
 
@@ -75,7 +78,7 @@ class FactReader:
         self._cache = cache
         self._files: dict[int, FactFile | None] = {}
         self.epoch = int(self._meta("epoch") or 0)
-        # Numbers are given again by an index that is built anew or compacted; both draw another name for the pack.
+        # An index that is built again reuses numbers, but has a pack of another name.
         self._generation = self._meta("pack") or ""
         # By the name that this state of the database gives: another process may have written a new one.
         self._pack = TextPack(store.directory / (self._meta("pack") or ""))
@@ -103,12 +106,22 @@ class FactReader:
         return frozenset(str(row[0]) for row in rows)
 
     def _file(self, condition: str, value: object) -> FactFile | None:
-        row = self.connection.execute(
-            "SELECT file_id, path, language, text_id, facts_id, unit_id, module FROM files"  # noqa: S608 - our own words
-            f" WHERE {condition}",
-            (value,),
-        ).fetchone()
+        row = self.connection.execute(f"{_SELECT_FILES} WHERE {condition}", (value,)).fetchone()
         return FactFile(*row) if row else None
+
+    def files_with_facts(self, accepts_language: Callable[[str], bool]) -> Iterator[FactFile]:
+        """Yield the files with facts whose language is accepted, by path."""
+        rows = self.connection.execute(f"{_SELECT_FILES} WHERE facts_id IS NOT NULL ORDER BY path").fetchall()
+        return (FactFile(*row) for row in rows if accepts_language(row[2]))
+
+    def outline_of(self, file_id: int) -> Outline:
+        """Return the outline of a file.
+
+        Raises:
+            CodePlaneError: INDEX_CORRUPT when it has none.
+        """
+        file = self.file(file_id)
+        return self.outline(file.facts_id or 0 if file is not None else 0)
 
     def outline(self, facts_id: int) -> Outline:
         """Return the outline of some facts."""

@@ -2,7 +2,7 @@
 
 The definitions under `if` and `else`, in `try` and `except`, overload signatures, a getter and its setter, items under
 different `#[cfg]`, and the files of a Go package for different systems all define one symbol. Its first definition
-stands for the others in links.
+represents the others in links.
 """
 
 from typing import Final

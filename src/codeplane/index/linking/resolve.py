@@ -73,7 +73,7 @@ _IMPORT: Final = int(BindTarget.IMPORT)
 class Tag(IntEnum):
     """What a value is.
 
-    Of ALTERNATIVES the first definition stands for all; which one is meant is open, so that nothing is asked of it.
+    Of ALTERNATIVES the first definition represents all; which one is meant is open, so its members are not looked up.
     MAYBE is the same for a name that may also be an import.
     """
 
@@ -105,7 +105,7 @@ _OP_MEMBER: Final = int(Op.MEMBER)
 _OP_SUPER: Final = int(Op.SUPER)
 _OP_OWN: Final = int(Op.OWN)
 
-# What a name means: tag, file, definition; for a module its name stands in the place of the file.
+# What a name means: tag, file, definition; a module has its name in place of the file.
 Value = tuple[int, int | str, int]
 
 
@@ -316,7 +316,7 @@ class Resolver:
         return Meaning(None, (), asked)
 
     def _is_defined_again(self, one: Meaning, other: Meaning) -> bool:
-        """Say whether two files of a module define a name each, as they do for different systems (Go)."""
+        """Tell whether two files of a module define a name each, as they do for different systems (Go)."""
         values = (one.value, other.value)
         return self._unit.rules.members_stand_in_module and all(
             value is not None and value[0] in {_TAG_DEFINITION, _TAG_ALTERNATIVES} for value in values
@@ -349,7 +349,7 @@ class Resolver:
         return Meaning(None if is_open else meaning.value, meaning.chain, meaning.asked | other.asked)
 
     def _unless_hidden(self, file_id: int, outline: Outline, name: str, meaning: Meaning, start: int) -> Meaning:
-        """Return a meaning unless an import of everything that stands after it gives, or may give, the name anew."""
+        """Return a meaning unless a later import of everything rebinds, or may rebind, the name."""
         path = self._unit.files[file_id].path
         asked = meaning.asked
         for number in outline.stars:
@@ -458,7 +458,7 @@ class Resolver:
         return Meaning(member.value, (*holder.chain, *member.chain), asked, is_bound=True)
 
     def _is_brought(self, row: tuple[Any, ...], holder: Value, member: Value) -> bool:
-        """Say whether an import of everything of a type brings a member: its types, its variants or what is static."""
+        """Tell whether an import of everything of a type brings a member: its types, its variants or what is static."""
         if row[_IMPORT_KIND] == _STATIC_STAR or member[0] != _TAG_DEFINITION:
             return True
         kind = self._kind(int(member[1]), member[2])
@@ -580,7 +580,7 @@ class Resolver:
         return Meaning(None, (), asked)
 
     def _may_inherit(self, file_id: int, class_around: int) -> bool:
-        """Say whether a class, or one around it, may inherit a name from something that is not known."""
+        """Tell whether a class, or one around it, may inherit a name from something that is not known."""
         is_nested = "." in self._outline(file_id).definition_rows.column(PATH)[class_around]
         return is_nested or None in self._order_of(file_id, class_around).types
 
@@ -667,7 +667,7 @@ class Resolver:
         row = holder.definition_rows[definition]
         is_parameter = row[_KIND] == _TYPE and not row[SIGNATURE] and not is_written_out
         if is_parameter and kind in _OPEN_TO_PARAMETERS:
-            # Whoever has the object or calls the function may know what the parameter of its type stands for.
+            # Only the user of the object or the caller of the function knows the value of a type parameter.
             return Meaning(None, (), meaning.asked)
         chain = ((_STEP_TYPE, file_id, number), *meaning.chain)
         return Meaning((_TAG_INSTANCE, place, definition), chain, meaning.asked)
@@ -743,7 +743,7 @@ class Resolver:
         return Meaning(None, (), asked)
 
     def _is_open(self, places: list[tuple[int, int]], bases: tuple[tuple[int, int] | None, ...], name: str) -> bool:
-        """Say whether it cannot be told which of its members a type means by a name."""
+        """Tell whether it cannot be told which of its members a type means by a name."""
         if len(places) > 1:
             return not self._are_alternatives(places)
         return self._kind(*places[0]) in _ASSIGNED and self._has_property(bases, name)
@@ -753,20 +753,20 @@ class Resolver:
         return _TAG_DEFINITION if is_one else _TAG_ALTERNATIVES
 
     def _are_alternatives(self, places: list[tuple[int, int]]) -> bool:
-        """Say whether members of a type are alternatives of one: getter and setter, or one for each condition."""
+        """Tell whether members of a type are alternatives of one: getter and setter, or one for each condition."""
         if all(self._kind(*place) == _PROPERTY for place in places):
             return True
         file_id, first = places[0]
         rules = self._unit.rules
         if rules.members_stand_in_module:
-            # Methods of one type that stand in different files of a package are for different systems (Go).
+            # Methods of one type in different files of a package are for different systems (Go).
             owners = {self._outline(file).definition_rows.column(PATH)[one] for file, one in places}
             return len(owners) == 1 and len({file for file, _ in places}) == len(places)
         known = alternatives_in(self._outline(file_id), first, rules)
         return all(file == file_id and one in known for file, one in places)
 
     def _has_property(self, bases: tuple[tuple[int, int] | None, ...], name: str) -> bool:
-        """Say whether a base has a property of a name: `self.x = …` below it may then be a call of its setter."""
+        """Tell whether a base has a property of a name: `self.x = …` below it may then be a call of its setter."""
         for one in bases:
             if one is None:
                 return False
@@ -790,7 +790,7 @@ class Resolver:
         return places
 
     def _method(self, file_id: int, number: int, name: str, n_arguments: int, *, skip_own: bool) -> Meaning:
-        """Return the method of a type or of its bases that a call with so many arguments means."""
+        """Return the method of a type or of its bases that a call with this number of arguments means."""
         choose = self._unit.rules.choose_method
         order, asked = self._order_of(file_id, number)
         places: list[tuple[int, int]] = []
@@ -891,7 +891,7 @@ class Resolver:
     def _is_static(self, file_id: int, number: int) -> bool:
         outline = self._outline(file_id)
         rows = outline.definition_rows
-        # What a merged namespace adds stands outside of the class and belongs to it, not to its instances.
+        # What a merged namespace adds belongs to the class, not to its instances.
         is_added = bool(rows.column(OWNER)[number]) and outline.kinds[number] not in _OF_INSTANCES
         return is_added or _STATIC in rows.column(DECORATORS)[number]
 
@@ -913,9 +913,9 @@ class Resolver:
         return found
 
     def _owned_outside(self, file_id: int, number: int) -> Iterator[tuple[int, dict[str, list[int]]]]:
-        """Yield the members of a type that stand outside of its body, by file and name."""
+        """Yield the members of a type that are written outside its body, by file and name."""
         rules = self._unit.rules
-        if not rules.members_stand_outside:
+        if not rules.members_may_be_outside:
             return
         path = self._outline(file_id).definition_rows.column(PATH)[number]
         others: Iterable[int] = (file_id,)
@@ -928,7 +928,7 @@ class Resolver:
                 yield other, owned
 
     def _order_of(self, file_id: int, number: int) -> Order:
-        """Return a type and its bases in the order of look-up; None stands for bases that are not known."""
+        """Return a type and its bases in the order of look-up; None means unknown bases."""
         known = self._orders.get((file_id, number))
         if known is not None:
             return known
@@ -980,7 +980,7 @@ class Resolver:
         return Order(types if len(types) <= _MAX_BASES else (*types[:_MAX_BASES], None), asked)
 
     def _is_class(self, value: Value) -> bool:
-        """Say whether a definition is a type that has members: a class or the like, or a name made for one."""
+        """Tell whether a definition is a type that has members: a class or the like, or a name made for one."""
         return value[0] not in _OF_SEVERAL and self._is_type(self._kind(int(value[1]), value[2]))
 
     def _is_type(self, kind: int) -> bool:
@@ -988,7 +988,7 @@ class Resolver:
 
 
 def _start_of(outline: Outline, kind: int, target: int) -> int:
-    """Return where a definition or an import stands."""
+    """Return the offset of a definition or an import."""
     return int(outline.definition_rows.column(START)[target] if kind == _DEF else outline.import_rows[target][6])
 
 
@@ -997,7 +997,7 @@ def _is_call(usage: int | None) -> bool:
 
 
 def _fits(kind: int, usage: int | None, *, of_class: bool | None = None) -> bool:
-    """Say whether a member of a kind can be used so, in a language that tells methods from fields by it."""
+    """Tell whether a member of a kind can be used so, in a language that tells methods from fields by it."""
     if usage is None:
         return not of_class or kind != _FIELD
     if usage == AS_TYPE:
@@ -1006,7 +1006,7 @@ def _fits(kind: int, usage: int | None, *, of_class: bool | None = None) -> bool
 
 
 def _is_conditional(outline: Outline, kind: int, target: int) -> bool:
-    """Say whether a name stands under a condition, so that something else may have it under another."""
+    """Tell whether a name is bound under a condition, so that another condition may bind it differently."""
     if kind == _IMPORT:
         return bool(outline.import_rows[target][_IS_CONDITIONAL])
     return kind == _DEF and any(

@@ -1,7 +1,7 @@
 """Bring the links of a repository up to date after some of its files changed.
 
 Every file's links remember which modules they asked, so that a change of what a file offers reaches exactly the files
-that looked at it. When files come or go, every import is located anew and those that lead elsewhere are linked again.
+that looked at it. When files come or go, every import is located again and those that lead elsewhere are linked again.
 """
 
 import json
@@ -16,13 +16,12 @@ from typing import Final, NamedTuple
 
 from codeplane.index.facts.outline import Outline
 from codeplane.index.facts.outline_storage import decode_outline
-from codeplane.index.index_store import insert_rows
 from codeplane.index.linking.resolve import Meaning, Resolver, Tag
 from codeplane.index.linking.stored_links import Chain, Step, Target, Tier, encode_resolution
 from codeplane.index.linking.unit import LinkUnit
 from codeplane.languages.linking import LinkingRules, UnitView
 
-_KEPT_OUTLINES: Final = 200
+_MAX_KEPT_OUTLINES: Final = 200
 _DEFINITIONS: Final = frozenset({int(Tag.DEFINITION), int(Tag.ALTERNATIVES), int(Tag.MAYBE)})
 _MAYBE: Final = int(Tag.MAYBE)
 _MEMBER: Final = int(Step.MEMBER)
@@ -32,12 +31,16 @@ _ANCHORED: Final = int(Tier.ANCHORED)
 _MODULES_ASKED: Final = attrgetter("asked")
 
 
-class FileToLink(NamedTuple):
-    """A file of a family that can be linked, and the facts it has."""
+class TreeFile(NamedTuple):
+    """A file once its facts are in the database; those with facts and linking rules can be linked."""
 
     file_id: int
     path: str
-    facts_id: int
+    dialect: str
+    facts_id: int | None
+    unit_id: int | None
+    modules: str
+    link_hash: bytes
     package: str
 
 
@@ -62,7 +65,7 @@ class FamilyLinks:
         self,
         connection: sqlite3.Connection,
         rules: LinkingRules,
-        files: Iterable[FileToLink],
+        files: Iterable[TreeFile],
         roots: Iterable[str],
         text_of: Callable[[str], str | None],
         outlines: "OutlineCache",
@@ -81,10 +84,10 @@ class FamilyLinks:
             rules,
             rules.build(view),
             [(one.file_id, one.path) for one in self._files.values()],
-            lambda file_id: outlines.outline(self._files[file_id].facts_id),
+            lambda file_id: outlines.outline(self._files[file_id].facts_id or 0),
         )
 
-    def take(self, file: FileToLink) -> None:
+    def take(self, file: TreeFile) -> None:
         """Use other facts for a file whose place among the modules stays as it is."""
         self._files[file.file_id] = file
 
@@ -107,7 +110,7 @@ class FamilyLinks:
             modules |= {module.rpartition(mark)[0] for module in changes.modules for mark in (separator, "/")}
             led_elsewhere = self._led_elsewhere()
             reached |= led_elsewhere
-            # Whoever looked through such a file's imports finds something else there, too.
+            # Files that looked through such a file's imports find something else there, too.
             modules |= {module for file_id in led_elsewhere for module in self.unit.files[file_id].modules}
         for module in modules:
             rows = self._connection.execute("SELECT file_id FROM asked WHERE module = ?", (module,))
@@ -138,7 +141,7 @@ class OutlineCache:
 
     def trim(self) -> None:
         """Forget all but the outlines that were read last."""
-        for facts_id in list(self._known)[:-_KEPT_OUTLINES]:
+        for facts_id in list(self._known)[:-_MAX_KEPT_OUTLINES]:
             del self._known[facts_id]
 
 
@@ -179,11 +182,12 @@ class _LinkWriter:
         """Replace the rows of the files that were added."""
         connection = self._connection
         forget_links(connection, self._file_ids)
-        insert_rows(connection, "INSERT INTO resolutions", self._resolutions)
-        insert_rows(connection, "INSERT INTO links", sorted(self._links))
-        insert_rows(connection, "INSERT INTO asked", sorted(self._asked))
-        located = sorted(self._located, key=_place_of_import)
-        insert_rows(connection, "INSERT INTO located", located)
+        insert = connection.executemany
+        insert("INSERT INTO resolutions VALUES (?, ?)", self._resolutions)
+        insert("INSERT INTO links VALUES (?, ?, ?, ?)", sorted(self._links))
+        insert("INSERT INTO asked VALUES (?, ?)", sorted(self._asked))
+        located = sorted(self._located, key=lambda row: row[:2])
+        insert("INSERT INTO located VALUES (?, ?, ?, ?)", located)
 
 
 def forget_links(connection: sqlite3.Connection, file_ids: Iterable[tuple[int]]) -> None:
@@ -214,10 +218,6 @@ def _targets(file_id: int, meanings: list[Meaning]) -> tuple[list[Target], "arra
             number = known[key] = len(targets)
         add(number)
     return targets, numbers
-
-
-def _place_of_import(row: tuple[int, str, str | None, str]) -> tuple[int, str]:
-    return row[0], row[1]
 
 
 def _tier(file_id: int, chain: Chain, target_file: int) -> int:

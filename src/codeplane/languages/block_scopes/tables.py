@@ -1,7 +1,10 @@
 """The rows that the first reading of a file writes down: scopes, definitions, imports, and where names are bound."""
 
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
+
+from tree_sitter import Node
 
 from codeplane.languages.facts import (
     NO_RECEIVER,
@@ -10,18 +13,25 @@ from codeplane.languages.facts import (
     BindTarget,
     Certainty,
     Definition,
+    DefinitionKind,
     Import,
     LocalBind,
     ReferenceRole,
     Scope,
 )
+from codeplane.languages.parsing import IsOver, OutOfTimeError
 
+_CHUNK: Final = 10_000
 EVERYWHERE: Final = -1  # a name that its whole scope sees
 FILE: Final = "file"
+FUNCTION: Final = "function"
 
+SKIP: Final = -2  # the place of an identifier that says nothing
+
+_REFERENCE: Final = int(ReferenceRole.REFERENCE)
 _DEFINES: Final = int(ReferenceRole.DEFINITION)
 
-# What an identifier does whose meaning is settled by the place where it stands: scope, role, receiver, place.
+# What an identifier does whose position settles its meaning: scope, role, receiver, place.
 Mark = tuple[int, int, int, int]
 
 
@@ -44,10 +54,11 @@ class BlockTables:
     """The scopes, definitions and binding places of one file.
 
     Invariant: scopes are opened in the order of their starts, an outer one before those inside; `scope` is the
-    innermost that is open at the offset last given to `leave_before`, and `paths` has the dotted path of each.
+    innermost that is open at the offset last given to `leave_before`, and `paths` has the dotted path of each. `bodies`
+    are the starts of blocks that belong to a function, which has a scope of its own.
     """
 
-    __slots__ = ("_open", "definitions", "imports", "marks", "paths", "places", "scope", "scopes")
+    __slots__ = ("_open", "bodies", "definitions", "imports", "marks", "paths", "places", "scope", "scopes")
 
     def __init__(self, size: int) -> None:
         self.scopes = [Scope(FILE, NONE, 0, size)]
@@ -56,6 +67,7 @@ class BlockTables:
         self.imports: list[Import] = []
         self.places: list[Place] = []
         self.marks: dict[int, Mark] = {}
+        self.bodies: set[int] = set()
         self.scope = 0
         self._open: list[tuple[int, int]] = [(size + 1, 0)]
 
@@ -73,6 +85,22 @@ class BlockTables:
         self._open.append((end, self.scope))
         return self.scope
 
+    def open_block(self, node: Node) -> None:
+        """Open a block's scope, unless it is the body of a function, which has one already."""
+        start, end = node.byte_range
+        if start not in self.bodies:
+            self.open_scope("block", start, end)
+
+    def open_function(self, node: Node, number: int, path: str) -> int:
+        """Open the scope of a function with a definition, or with NONE, and return it; its body opens no other."""
+        scope = self.open_scope(FUNCTION, *node.byte_range, path)
+        if number != NONE:
+            self.close_body(number, scope)
+        body = node.child_by_field_name("body")
+        if body is not None:
+            self.bodies.add(body.start_byte)
+        return scope
+
     def path_of(self, scope: int, name: str) -> str:
         """Return the dotted path of a name in a scope."""
         path = self.paths[scope]
@@ -82,6 +110,27 @@ class BlockTables:
         """Add a definition and return its number."""
         self.definitions.append(definition)
         return len(self.definitions) - 1
+
+    def define_in(  # noqa: PLR0913 - one parameter per field of a fact
+        self,
+        scope: int,
+        kind: DefinitionKind,
+        name: str,
+        span: tuple[int, int],
+        name_start: int,
+        *,
+        signature: str = "",
+        decorators: tuple[str, ...] = (),
+        documentation: str = "",
+        bases: tuple[int, ...] = (),
+        instance_of: int = NONE,
+        type_ref: int = NONE,
+    ) -> int:
+        """Add a definition in a scope, whose path it continues, and return its number."""
+        head = (kind, name, self.path_of(scope, name), *span, name_start, scope, NONE)
+        return self.define(
+            tuple.__new__(Definition, (*head, signature, decorators, documentation, "", bases, instance_of, type_ref))
+        )
 
     def bind_definition(
         self, number: int, reason: BindReason, *, since: int = EVERYWHERE, key: str | None = None
@@ -93,6 +142,27 @@ class BlockTables:
         place = len(self.places) - 1
         self.marks[definition.name_start] = (scope, _DEFINES, NO_RECEIVER, place)
         return place
+
+    def define_local(
+        self, scope: int, kind: DefinitionKind, name: str, span: tuple[int, int], since: int, type_ref: int = NONE
+    ) -> int:
+        """Define a parameter or a local variable that is seen from an offset on, and return the place."""
+        number = self.define_in(scope, kind, name, span, span[0], type_ref=type_ref)
+        reason = BindReason.PARAM if kind is DefinitionKind.PARAMETER else BindReason.LOCAL_ASSIGN
+        return self.bind_definition(number, reason, since=since)
+
+    def define_label(self, scope: int, name: Node, word: str, key: str, *, since: int = EVERYWHERE) -> None:
+        """Define the label of a statement."""
+        number = self.define_in(scope, DefinitionKind.STATEMENT, word, name.byte_range, name.start_byte)
+        self.bind_definition(number, BindReason.DEF_IN_SCOPE, since=since, key=key)
+
+    def refer(self, start: int, receiver: int, place: int = NONE) -> None:
+        """Settle the receiver of an identifier in the current scope before names are read."""
+        self.marks[start] = (self.scope, _REFERENCE, receiver, place)
+
+    def skip(self, start: int) -> None:
+        """Leave an identifier out."""
+        self.refer(start, NO_RECEIVER, SKIP)
 
     def bind_word(self, word: str, key: str, scope: int, number: int) -> int:
         """Bind a word of the language to a definition in a whole scope, and return the place."""
@@ -128,6 +198,23 @@ class BlockTables:
     def close_body(self, number: int, scope: int) -> None:
         """Say which scope a definition opens."""
         self.definitions[number] = self.definitions[number]._replace(body_scope=scope)
+
+
+def meet_events(
+    tables: BlockTables, events: list[Node], handlers: Mapping[str, Callable[[Node], None]], is_over: IsOver
+) -> None:
+    """Call the handler of each node in the order of the source, outer nodes first.
+
+    Raises:
+        OutOfTimeError: `is_over` said so.
+    """
+    ordered = sorted((node.start_byte, -node.end_byte, number) for number, node in enumerate(events))
+    for n_done, (start, _, number) in enumerate(ordered):
+        if n_done % _CHUNK == 0 and is_over():
+            raise OutOfTimeError
+        tables.leave_before(start)
+        node = events[number]
+        handlers[node.type](node)
 
 
 class Binds(NamedTuple):

@@ -3,41 +3,23 @@
 import re
 from typing import Final
 
+from codeplane.languages.source_text import SourceText, fold, without_comments
+
 _STRING_OR_COMMENT: Final = re.compile(r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'|`[^`]*`)|//[^\n]*|/\*[\s\S]*?\*/""")
-_TIGHT: Final = (("( ", "("), ("[ ", "["), (", )", ")"), (" )", ")"), (", ]", "]"), (" ]", "]"), (", >", ">"))
 _MAX_DOCUMENTATION: Final = 1_000
 
 
-class SourceText:
-    """A file whose characters are addressed by byte.
+class BlockText(SourceText):
+    """The text of a file with such comments."""
 
-    Invariant: `bytewise` has exactly one character per byte, so that slicing costs no decoding.
-    """
-
-    __slots__ = ("bytewise", "is_ascii")
-
-    def __init__(self, source: bytes) -> None:
-        self.bytewise = source.decode("latin-1")
-        self.is_ascii = source.isascii()
-
-    def cut(self, start: int, end: int) -> str:
-        """Return the real text between two byte offsets."""
-        piece = self.bytewise[start:end]
-        if self.is_ascii or piece.isascii():
-            return piece
-        return piece.encode("latin-1").decode("utf-8", "replace")
+    __slots__ = ()
 
     def folded(self, start: int, end: int) -> str:
         """Return the text with comments dropped and white space folded."""
         text = self.cut(start, end)
         if "/" in text:
-            text = _STRING_OR_COMMENT.sub(_keep_strings, text)
-        if "\n" not in text and "  " not in text and "\t" not in text:
-            return text.strip()
-        text = " ".join(text.split())
-        for wide, tight in _TIGHT:
-            text = text.replace(wide, tight)
-        return text
+            text = without_comments(text, _STRING_OR_COMMENT, " ")
+        return fold(text).strip()
 
     def comment_above(self, start: int, line_marks: tuple[str, ...] = ("//",)) -> str:
         """Return the first paragraph of the comment that ends on the line above, on one line; empty without one."""
@@ -81,7 +63,3 @@ def _first_paragraph(lines: list[str], marks: tuple[str, ...]) -> str:
         elif words:
             break
     return " ".join(" ".join(words).split())[:_MAX_DOCUMENTATION]
-
-
-def _keep_strings(match: re.Match[str]) -> str:
-    return match.group(1) or " "

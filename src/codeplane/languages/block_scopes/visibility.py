@@ -1,12 +1,47 @@
 """Tell what names mean at an offset that moves forward through the file."""
 
+import re
+from collections.abc import Iterator
 from typing import Final
 
 from codeplane.languages.block_scopes.tables import EVERYWHERE, Place
 from codeplane.languages.facts import NONE, Scope
+from codeplane.languages.parsing import IsOver, OutOfTimeError
+from codeplane.languages.source_text import SourceText
 
 _NEVER: Final = 1 << 62
 _NO_WALLS: Final[frozenset[str]] = frozenset()
+_COMMENT: Final = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/")
+_LOOK_AFTER: Final = 1 << 17
+
+# Start and end of an identifier, and what the query knows about it.
+NameRow = tuple[int, int, int]
+
+
+def names_in_order(
+    rows: list[NameRow], text: SourceText, visibility: "Visibility", is_over: IsOver
+) -> Iterator[tuple[int, int, int, str, int]]:
+    """Yield each row with its name and its scope, and let the visibility move along.
+
+    Raises:
+        OutOfTimeError: `is_over` said so.
+    """
+    bytewise, is_ascii, cut = text.bytewise, text.is_ascii, text.cut
+    scope = next_change = next_look = 0
+    for start, end, kind in sorted(rows):
+        if start >= next_look:
+            if is_over():
+                raise OutOfTimeError
+            next_look = start + _LOOK_AFTER
+        if start >= next_change:
+            scope = visibility.move_to(start)
+            next_change = visibility.next_change
+        yield start, end, kind, bytewise[start:end] if is_ascii else cut(start, end), scope
+
+
+def bare_gap(gap: str) -> str:
+    """Return the text between two identifiers without comments and the white space around it."""
+    return (_COMMENT.sub("", gap) if "/" in gap else gap).strip()
 
 
 class Visibility:

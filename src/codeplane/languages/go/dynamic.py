@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from codeplane.languages.block_scopes.texts import SourceText
+from codeplane.languages.block_scopes.texts import BlockText
 from codeplane.languages.facts import NO_RECEIVER, DynamicAccess, Import, Reference
 
 # What is looked up by a text, and the package without which a method of that name is something else.
@@ -16,7 +16,7 @@ _LOOKUPS: Final = {
 _ARGUMENT: Final = re.compile(r"\s*\(\s*(?:\"((?:[^\"\\\n]|\\.)*)\"|`([^`]*)`)?\s*([,)])?")
 
 
-def read_dynamic(references: list[Reference], imports: list[Import], text: SourceText) -> list[DynamicAccess]:
+def read_dynamic(references: list[Reference], imports: list[Import], text: BlockText) -> list[DynamicAccess]:
     """Return the calls that look up fields, methods or symbols by name."""
     packages = {fact.source for fact in imports}
     wanted = {name: package for name, package in _LOOKUPS.items() if package in packages}

@@ -23,8 +23,8 @@ def build(view: UnitView) -> Linker:
 class GoLinker:
     """The packages of a repository.
 
-    An import of a module path that stands in a `go.mod` of the repository means that directory, unless the importing
-    module replaces it by something else; a module path that stands in two of them means none for the others.
+    An import of a module path that is in a `go.mod` of the repository means that directory, unless the importing
+    module replaces it by something else; a module path that is in two of them means none for the others.
 
     Invariant: `_package` has the name of the module of each file, `_importable` that of each directory from which
     something can be imported.
@@ -56,7 +56,7 @@ class GoLinker:
         """Return the package of a file: its files share their names."""
         return self.modules_of(path)
 
-    def submodule(self, module: str, name: str) -> str | None:  # noqa: ARG002 - packages are no members in Go
+    def submodule(self, module: str, name: str) -> str | None:  # noqa: ARG002 - packages are not members in Go
         """Return nothing: a package is reached by an import only."""
         return None
 
@@ -182,7 +182,7 @@ LINKING: Final = LinkingRules(
     separator="/",
     imports_stay_in_file=True,
     nearest_depth_wins=True,
-    members_stand_outside=True,
+    members_may_be_outside=True,
     members_stand_in_module=True,
     config_names=frozenset({"go.mod", "go.work"}),
 )

@@ -5,11 +5,10 @@ from typing import Final, NamedTuple
 
 from tree_sitter import Node
 
-from codeplane.languages.block_scopes.nodes import children_of, first_child
-from codeplane.languages.block_scopes.texts import SourceText
+from codeplane.languages.block_scopes.texts import BlockText
 from codeplane.languages.facts import KEYWORD
-from codeplane.languages.go.syntax import BODY_FIELD, ELEMENT_FIELD, KEY_FIELD, TYPE_FIELD, VALUE_FIELD
 from codeplane.languages.go.types import base_reference
+from codeplane.languages.nodes import children_of, first_child
 
 _LISTS: Final = frozenset({"slice_type", "array_type", "implicit_length_array_type"})
 _WRAPPED: Final = frozenset({"pointer_type", "parenthesized_type"})
@@ -31,17 +30,17 @@ class _Element(NamedTuple):
     value: Node | None
 
 
-def field_keys(literal: Node, text: SourceText) -> list[tuple[int, int]]:
+def field_keys(literal: Node, text: BlockText) -> list[tuple[int, int]]:
     """Return the start of each key that names a field, with the start of the reference to the literal's type.
 
     The second is KEYWORD where the type has no name here. Literals inside whose type is left out (`[]T{{x: 1}}`)
     belong to this one. Keys beside which there is something that a struct literal cannot have are expressions.
     """
     found: list[tuple[int, int]] = []
-    body = literal.child_by_field_id(BODY_FIELD)
+    body = literal.child_by_field_name("body")
     if body is None or text.bytewise.find(":", *body.byte_range) < 0:
         return found
-    waiting: list[tuple[Node, Node | None]] = [(body, literal.child_by_field_id(TYPE_FIELD))]
+    waiting: list[tuple[Node, Node | None]] = [(body, literal.child_by_field_name("type"))]
     while waiting:
         body, type_node = waiting.pop()
         elements = [_element(child, text.bytewise) for child in children_of(body)]
@@ -60,9 +59,9 @@ def _inner_types(node: Node | None) -> tuple[Node | None, Node | None]:
     if node is None:
         return None, None
     if node.type in _LISTS:
-        return None, _bare(node.child_by_field_id(ELEMENT_FIELD))
+        return None, _bare(node.child_by_field_name("element"))
     if node.type == "map_type":
-        return _bare(node.child_by_field_id(KEY_FIELD)), _bare(node.child_by_field_id(VALUE_FIELD))
+        return _bare(node.child_by_field_name("key")), _bare(node.child_by_field_name("value"))
     return None, None
 
 
@@ -84,7 +83,7 @@ def _element(node: Node, bytewise: str) -> _Element:
     simple = _SIMPLE_KEY.match(bytewise, start)
     if simple is not None and simple[2] != "{":
         return _Element(start, True, None, None)
-    key, value = node.child_by_field_id(KEY_FIELD), node.child_by_field_id(VALUE_FIELD)
+    key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
     content = first_child(key) if key is not None else None
     bare_value = _bare_literal(value)
     is_field = content is not None and content.type in _NAMES and bare_value is None

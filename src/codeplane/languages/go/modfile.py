@@ -12,7 +12,7 @@ _ARROW: Final = "=>"
 class ModFile:
     """What a `go.mod` or `go.work` says.
 
-    `module` is empty in a `go.work`. `replaced` gives the directory, relative to the repository, that stands for a
+    `module` is empty in a `go.work`. `replaced` gives the directory, relative to the repository, that replaces a
     module path, None when something outside of the repository does. `used` are the directories of a `go.work`.
     """
 

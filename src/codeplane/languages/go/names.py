@@ -1,12 +1,11 @@
 """Go once over all identifiers of a Go file, in order, and say what each means."""
 
-import re
 from bisect import bisect_left
 from typing import Final
 
-from codeplane.languages.block_scopes.tables import Binds
-from codeplane.languages.block_scopes.texts import SourceText
-from codeplane.languages.block_scopes.visibility import Visibility
+from codeplane.languages.block_scopes.tables import FUNCTION, SKIP, Binds
+from codeplane.languages.block_scopes.texts import BlockText
+from codeplane.languages.block_scopes.visibility import Visibility, bare_gap, names_in_order
 from codeplane.languages.facts import (
     EXPRESSION,
     NO_RECEIVER,
@@ -15,38 +14,26 @@ from codeplane.languages.facts import (
     Reference,
     ReferenceRole,
 )
-from codeplane.languages.go.structure import BLANK, FUNCTION, KEY, LABEL, SKIP, Structure
-from codeplane.languages.parsing import Captures, IsOver, OutOfTimeError
+from codeplane.languages.go.structure import BLANK, KEY, LABEL, Structure
+from codeplane.languages.parsing import Captures, IsOver
 
 _NAME: Final = 0
 _MEMBER: Final = 1
 _LABEL: Final = 2
 _CAPTURES: Final = (("name", _NAME), ("member", _MEMBER), ("label", _LABEL))
-_COMMENT: Final = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/")
-_LOOK_AFTER: Final = 1 << 17
 _USE: Final = int(ReferenceRole.REFERENCE)
 
 
 def read_names(
-    captures: Captures, text: SourceText, structure: Structure, binds: Binds, visibility: Visibility, is_over: IsOver
+    captures: Captures, text: BlockText, structure: Structure, binds: Binds, visibility: Visibility, is_over: IsOver
 ) -> list[Reference]:
     """Return the references in the order of the source."""
     rows = [(*node.byte_range, kind) for capture, kind in _CAPTURES for node in captures.get(capture, ())]
-    rows.sort()
     references: list[Reference] = []
     reader = _NameReader(structure, binds, visibility, references)
-    bytewise, marks, cut, find = text.bytewise, structure.tables.marks, text.cut, visibility.find
-    find_text, is_ascii = bytewise.find, text.is_ascii
-    scope = previous_start = previous_end = next_change = next_look = 0
-    for start, end, kind in rows:
-        if start >= next_look:
-            if is_over():
-                raise OutOfTimeError
-            next_look = start + _LOOK_AFTER
-        if start >= next_change:
-            scope = visibility.move_to(start)
-            next_change = visibility.next_change
-        name = bytewise[start:end] if is_ascii else cut(start, end)
+    bytewise, marks, find, find_text = text.bytewise, structure.tables.marks, visibility.find, text.bytewise.find
+    previous_start = previous_end = 0
+    for start, end, kind, name, scope in names_in_order(rows, text, visibility, is_over):
         if start in marks:
             reader.add_marked(start, name)
         elif name != BLANK:
@@ -72,7 +59,7 @@ class _NameReader:
         self._references = references
 
     def add_marked(self, start: int, name: str) -> None:
-        """Add an identifier whose meaning is settled by where it stands."""
+        """Add an identifier whose position settles its meaning."""
         home, role, receiver, place = self._marks[start]
         if place == SKIP:
             return
@@ -84,7 +71,7 @@ class _NameReader:
         self._references.append((start, name, home, role, receiver, bind))
 
     def find_label(self, name: str) -> int:
-        """Return the bind of a label, which the innermost function has or nobody."""
+        """Return the bind of a label, which only the innermost function can have."""
         visibility = self._visibility
         scope = visibility.scope
         while scope and visibility.scopes[scope].kind != FUNCTION:
@@ -105,10 +92,6 @@ class _NameReader:
 
 def _receiver(gap: str, previous_start: int, kind: int) -> int:
     """Return the receiver of an identifier from the text between it and the identifier before it."""
-    if gap == ".":
-        return previous_start
-    if "/" in gap:
-        gap = _COMMENT.sub("", gap)
-    if gap.strip() == ".":
+    if gap == "." or bare_gap(gap) == ".":
         return previous_start
     return EXPRESSION if kind == _MEMBER else NO_RECEIVER

@@ -1,4 +1,4 @@
-"""Go over the nodes of a Go file that open scopes, bind names or declare types, and write down what they say."""
+"""Go over the nodes of a Go file that open scopes, bind names or declare types, and record what they declare."""
 
 import re
 from collections.abc import Callable
@@ -6,9 +6,8 @@ from typing import Final
 
 from tree_sitter import Node
 
-from codeplane.languages.block_scopes.nodes import children_of, first_child
-from codeplane.languages.block_scopes.tables import EVERYWHERE, BlockTables
-from codeplane.languages.block_scopes.texts import SourceText
+from codeplane.languages.block_scopes.tables import EVERYWHERE, FUNCTION, BlockTables, meet_events
+from codeplane.languages.block_scopes.texts import BlockText
 from codeplane.languages.facts import (
     NO_RECEIVER,
     NONE,
@@ -21,23 +20,6 @@ from codeplane.languages.facts import (
     ReferenceRole,
 )
 from codeplane.languages.go.literals import field_keys
-from codeplane.languages.go.syntax import (
-    ALIAS_FIELD,
-    BODY_FIELD,
-    INITIALIZER_FIELD,
-    LABEL_FIELD,
-    LEFT_FIELD,
-    NAME_FIELD,
-    PARAMETERS_FIELD,
-    PATH_FIELD,
-    RECEIVER_FIELD,
-    RESULT_FIELD,
-    RIGHT_FIELD,
-    TYPE_ARGUMENTS_FIELD,
-    TYPE_FIELD,
-    TYPE_PARAMETERS_FIELD,
-    VALUE_FIELD,
-)
 from codeplane.languages.go.types import (
     base_reference,
     embedded_reference,
@@ -46,12 +28,11 @@ from codeplane.languages.go.types import (
     type_reference,
     value_types,
 )
-from codeplane.languages.parsing import IsOver, OutOfTimeError
+from codeplane.languages.nodes import children_of, first_child, name_of
+from codeplane.languages.parsing import IsOver
 
 LABEL: Final = "label "  # labels have a name space of their own
-FUNCTION: Final = "function"
-SKIP: Final = -2  # the place of an identifier that says nothing
-KEY: Final = -3  # the place of a key that is a field unless the literal's type turns out to be no struct
+KEY: Final = -3  # the place of a key that is a field unless the literal's type turns out not to be a struct
 BLANK: Final = "_"
 
 _VERSION: Final = re.compile(r"v[0-9]+")
@@ -59,20 +40,12 @@ _DOTTED_VERSION: Final = re.compile(r"\.v[0-9]+$")
 _REFERENCE: Final = int(ReferenceRole.REFERENCE)
 _IMPORT: Final = int(ReferenceRole.IMPORT)
 _TYPE_KINDS: Final = {"struct_type": DefinitionKind.STRUCT, "interface_type": DefinitionKind.INTERFACE}
-_CHUNK: Final = 10_000
 
 
-def read_structure(events: list[Node], text: SourceText, is_over: IsOver) -> "Structure":
+def read_structure(events: list[Node], text: BlockText, is_over: IsOver) -> "Structure":
     """Return the structure of a file from the nodes that the query found."""
     structure = Structure(text)
-    ordered = sorted((node.start_byte, -node.end_byte, number) for number, node in enumerate(events))
-    handlers = structure.handlers()
-    for n_done, (start, _, number) in enumerate(ordered):
-        if n_done % _CHUNK == 0 and is_over():
-            raise OutOfTimeError
-        structure.tables.leave_before(start)
-        node = events[number]
-        handlers[node.type](node)
+    meet_events(structure.tables, events, structure.handlers(), is_over)
     return structure
 
 
@@ -83,17 +56,15 @@ class Structure:
     structs, so that keys in their literals are expressions.
     """
 
-    __slots__ = ("_bodies", "_declared", "_type_bodies", "package", "plain_types", "tables", "text")
+    __slots__ = ("_declared", "_type_bodies", "package", "plain_types", "tables", "text")
 
-    def __init__(self, text: SourceText) -> None:
+    def __init__(self, text: BlockText) -> None:
         self.text = text
-        self.tables = BlockTables(len(text.bytewise))
+        self.tables = BlockTables(text.size)
         self.package = ""
         self.plain_types: set[int] = set()
         # The names that local scopes declare, for `:=`, which declares only what is new.
         self._declared: set[tuple[int, str]] = set()
-        # Blocks that are the body of something with a scope of its own, by their start.
-        self._bodies: set[int] = set()
         # The definition whose body a struct or interface type is, by the type's start.
         self._type_bodies: dict[int, int] = {}
 
@@ -111,15 +82,15 @@ class Structure:
             "type_alias": self.meet_type,
             "struct_type": self.meet_struct,
             "interface_type": self.meet_interface,
-            "block": self.meet_block,
-            "if_statement": self.meet_block,
-            "for_statement": self.meet_block,
+            "block": self.tables.open_block,
+            "if_statement": self.tables.open_block,
+            "for_statement": self.tables.open_block,
             "expression_switch_statement": self.meet_switch,
             "type_switch_statement": self.meet_type_switch,
-            "expression_case": self.meet_block,
-            "type_case": self.meet_block,
-            "default_case": self.meet_block,
-            "communication_case": self.meet_block,
+            "expression_case": self.tables.open_block,
+            "type_case": self.tables.open_block,
+            "default_case": self.tables.open_block,
+            "communication_case": self.tables.open_block,
             "range_clause": self.meet_short_declaration,
             "short_var_declaration": self.meet_short_declaration,
             "receive_statement": self.meet_short_declaration,
@@ -130,25 +101,25 @@ class Structure:
         }
 
     def meet_package(self, node: Node) -> None:
-        """Remember the package; its name is no reference."""
+        """Remember the package; its name is not a reference."""
         name = first_child(node)
         if name is not None and name.type == "package_identifier":
-            self.package = self.cut(name)
-            self.skip(name)
+            self.package = self.text.of(name)
+            self.tables.skip(name.start_byte)
 
     def meet_import(self, node: Node) -> None:
-        """Write down an import and bind its local name, if it has one that is known."""
-        path, name = node.child_by_field_id(PATH_FIELD), node.child_by_field_id(NAME_FIELD)
+        """Record an import and bind its local name, if it has one that is known."""
+        path, name = node.child_by_field_name("path"), node.child_by_field_name("name")
         if path is None:
             return
-        source = self.cut(path)[1:-1]
+        source = self.text.of(path)[1:-1]
         start, end = node.byte_range
         if name is not None and name.type in {"dot", "blank_identifier"}:
             imported = STAR if name.type == "dot" else None
             alias = None if name.type == "dot" else BLANK
             self.tables.imports.append(Import(0, source, imported, alias, "go_import", Certainty.CERTAIN, start, end))
             return
-        alias = self.cut(name) if name is not None else None
+        alias = self.text.of(name) if name is not None else None
         local = alias or default_name(source)
         fact = Import(0, source, None, alias, "go_import", Certainty.CERTAIN, start, end)
         if not local.isidentifier():
@@ -160,8 +131,8 @@ class Structure:
 
     def meet_function(self, node: Node) -> None:
         """Define a function of the package and open its scope."""
-        name = node.child_by_field_id(NAME_FIELD)
-        word = self.cut(name) if name is not None else ""
+        name = node.child_by_field_name("name")
+        word = self.text.of(name) if name is not None else ""
         number = NONE
         if name is not None and word and word != BLANK:
             number = self.define_callable(node, name, DefinitionKind.FUNCTION, "")
@@ -173,12 +144,12 @@ class Structure:
 
     def meet_method(self, node: Node) -> None:
         """Define a method of a type and open its scope."""
-        name, receiver = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(RECEIVER_FIELD)
+        name, receiver = node.child_by_field_name("name"), node.child_by_field_name("receiver")
         declaration = first_child(receiver) if receiver is not None else None
-        type_node = declaration.child_by_field_id(TYPE_FIELD) if declaration is not None else None
+        type_node = declaration.child_by_field_name("type") if declaration is not None else None
         owner_name = receiver_name(type_node)
-        owner = self.cut(owner_name) if owner_name is not None else ""
-        word = self.cut(name) if name is not None else ""
+        owner = self.text.of(owner_name) if owner_name is not None else ""
+        word = self.text.of(name) if name is not None else ""
         number = NONE
         if name is not None and word and word != BLANK:
             number = self.define_callable(node, name, DefinitionKind.METHOD, owner)
@@ -188,22 +159,21 @@ class Structure:
 
     def define_callable(self, node: Node, name: Node, kind: DefinitionKind, owner: str) -> int:
         """Define a function or method without binding it."""
-        word = self.cut(name)
-        body = node.child_by_field_id(BODY_FIELD)
+        word = self.text.of(name)
+        body = node.child_by_field_name("body")
         signature = self.text.folded(name.end_byte, body.start_byte if body is not None else node.end_byte)
         return self.tables.define(
             Definition(
                 kind,
                 word,
                 f"{owner}.{word}" if owner else word,
-                node.start_byte,
-                node.end_byte,
+                *node.byte_range,
                 name.start_byte,
                 0,
                 signature=signature,
                 documentation=self.text.comment_above(node.start_byte),
                 owner=owner,
-                type_ref=result_reference(node.child_by_field_id(RESULT_FIELD)),
+                type_ref=result_reference(node.child_by_field_name("result")),
             )
         )
 
@@ -213,17 +183,12 @@ class Structure:
 
     def open_function(self, node: Node, path: str, number: int) -> int:
         """Open a function's scope and define what its header declares; parameters are seen in the body only."""
-        scope = self.tables.open_scope(FUNCTION, node.start_byte, node.end_byte, path)
-        if number != NONE:
-            self.tables.close_body(number, scope)
-        body = node.child_by_field_id(BODY_FIELD)
-        since = node.end_byte
-        if body is not None:
-            since = body.start_byte
-            self._bodies.add(since)
-        self.define_type_parameters(node.child_by_field_id(TYPE_PARAMETERS_FIELD), scope)
-        for field in (RECEIVER_FIELD, PARAMETERS_FIELD, RESULT_FIELD):
-            header = node.child_by_field_id(field)
+        scope = self.tables.open_function(node, number, path)
+        body = node.child_by_field_name("body")
+        since = body.start_byte if body is not None else node.end_byte
+        self.define_type_parameters(node.child_by_field_name("type_parameters"), scope)
+        for field in ("receiver", "parameters", "result"):
+            header = node.child_by_field_name(field)
             if header is not None and header.type == "parameter_list":
                 self.define_parameters(header, scope, since)
         return scope
@@ -235,26 +200,22 @@ class Structure:
 
     def define_type_parameters(self, header: Node | None, scope: int) -> None:
         """Define type parameters, which their whole scope sees; the members of one are those of its constraint."""
-        if header is None:
-            return
         for declaration in children_of(header):
             if declaration.type != "type_parameter_declaration":
                 continue
-            constraint = declaration.child_by_field_id(TYPE_FIELD)
+            constraint = declaration.child_by_field_name("type")
             base = embedded_reference(constraint) if constraint is not None else NONE
-            for name in declaration.children_by_field_id(NAME_FIELD):
+            for name in declaration.children_by_field_name("name"):
                 if name.type == "identifier":
                     self.define_type_parameter(name, scope, base)
 
     def define_type_parameter(self, name: Node, scope: int, base: int) -> None:
         """Define one type parameter."""
-        word = self.cut(name)
+        word = self.text.of(name)
         if word and word != BLANK:
-            start, end = name.byte_range
-            path = self.tables.path_of(scope, word)
             bases = () if base == NONE else (base,)
-            number = self.tables.define(
-                Definition(DefinitionKind.TYPE, word, path, start, end, start, scope, bases=bases)
+            number = self.tables.define_in(
+                scope, DefinitionKind.TYPE, word, name.byte_range, name.start_byte, bases=bases
             )
             self.tables.bind_definition(number, BindReason.DEF_IN_SCOPE)
 
@@ -262,32 +223,32 @@ class Structure:
         """Define the type parameters that a receiver `(r *T[K])` names."""
         while node is not None and node.type in {"pointer_type", "parenthesized_type"}:
             node = first_child(node)
-        arguments = node.child_by_field_id(TYPE_ARGUMENTS_FIELD) if node is not None else None
-        for argument in children_of(arguments) if arguments is not None else ():
+        arguments = node.child_by_field_name("type_arguments") if node is not None else None
+        for argument in children_of(arguments):
             name = first_child(argument)
             if name is not None and name.type == "type_identifier":
                 self.define_type_parameter(name, scope, NONE)
 
     def meet_function_type(self, node: Node) -> None:
-        """Pass over the parameter names of a type of functions: nothing can refer to them."""
-        for field in (PARAMETERS_FIELD, RESULT_FIELD):
-            header = node.child_by_field_id(field)
+        """Skip the parameter names of a type of functions: nothing can refer to them."""
+        for field in ("parameters", "result"):
+            header = node.child_by_field_name(field)
             if header is not None and header.type == "parameter_list":
                 for name, _ in parameter_names(header):
-                    self.skip(name)
+                    self.tables.skip(name.start_byte)
 
     def meet_type(self, node: Node) -> None:
         """Define a type; a local one is seen from its name on."""
-        name, type_node = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(TYPE_FIELD)
-        word = self.cut(name) if name is not None else ""
-        if name is None or not word:
+        name, type_node = name_of(node), node.child_by_field_name("type")
+        if name is None:
             return
+        word = self.text.of(name)
         path = self.tables.path_of(self.tables.scope, word)
         if word != BLANK:
             number = self.define_type(node, name, type_node, path)
             if type_node is not None and type_node.type in _TYPE_KINDS:
                 self._type_bodies[type_node.start_byte] = number
-        parameters = node.child_by_field_id(TYPE_PARAMETERS_FIELD)
+        parameters = node.child_by_field_name("type_parameters")
         if parameters is not None:
             scope = self.tables.open_scope("type_parameters", node.start_byte, node.end_byte, path)
             self.define_type_parameters(parameters, scope)
@@ -304,10 +265,9 @@ class Structure:
         number = self.tables.define(
             Definition(
                 kind,
-                self.cut(name),
+                self.text.of(name),
                 path,
-                node.start_byte,
-                node.end_byte,
+                *node.byte_range,
                 name.start_byte,
                 scope,
                 signature=self.text.folded(name.end_byte, signature_end),
@@ -321,7 +281,7 @@ class Structure:
         return number
 
     def documentation_of(self, spec: Node) -> str:
-        """Return the comment above a spec, or above its declaration when it stands alone in it."""
+        """Return the comment above a spec, or above its declaration when it is alone in it."""
         own = self.text.comment_above(spec.start_byte)
         if own or self.tables.scope:
             return own
@@ -334,11 +294,11 @@ class Structure:
         scope, number = self.open_type_body("struct", node)
         fields = first_child(node)
         bases: list[int] = []
-        for declaration in children_of(fields) if fields is not None else ():
+        for declaration in children_of(fields):
             if declaration.type != "field_declaration":
                 continue
-            type_node = declaration.child_by_field_id(TYPE_FIELD)
-            names = declaration.children_by_field_id(NAME_FIELD)
+            type_node = declaration.child_by_field_name("type")
+            names = declaration.children_by_field_name("name")
             if names:
                 self.define_fields(declaration, names, type_node, scope)
             elif base_reference(type_node) != NONE:
@@ -361,23 +321,19 @@ class Structure:
         type_start = type_reference(type_node)
         documentation = self.text.comment_above(declaration.start_byte)
         for name in names:
-            word = self.cut(name) if name.type == "field_identifier" else ""
+            word = self.text.of(name) if name.type == "field_identifier" else ""
             if not word or word == BLANK:
-                self.skip(name)
+                self.tables.skip(name.start_byte)
                 continue
             start, end = declaration.byte_range if len(names) == 1 else name.byte_range
-            number = self.tables.define(
-                Definition(
-                    DefinitionKind.FIELD,
-                    word,
-                    self.tables.path_of(scope, word),
-                    start,
-                    end,
-                    name.start_byte,
-                    scope,
-                    documentation=documentation,
-                    type_ref=type_start,
-                )
+            number = self.tables.define_in(
+                scope,
+                DefinitionKind.FIELD,
+                word,
+                (start, end),
+                name.start_byte,
+                documentation=documentation,
+                type_ref=type_start,
             )
             self.tables.mark_definition(number)
             self.own_type_body(number, type_node)
@@ -389,12 +345,7 @@ class Structure:
         while end < len(text) and (text[end].isalnum() or text[end] == "_" or text[end] >= "\x80"):
             end += 1
         word = self.text.cut(base, end)
-        start, end = declaration.byte_range
-        self.tables.define(
-            Definition(
-                DefinitionKind.FIELD, word, self.tables.path_of(scope, word), start, end, base, scope, type_ref=base
-            )
-        )
+        self.tables.define_in(scope, DefinitionKind.FIELD, word, declaration.byte_range, base, type_ref=base)
 
     def own_type_body(self, number: int, type_node: Node | None) -> None:
         """Remember that a struct written in place belongs to a variable or field."""
@@ -410,56 +361,46 @@ class Structure:
         for element in children_of(node):
             if element.type == "type_elem" and embedded_reference(element) != NONE:
                 bases.append(embedded_reference(element))
-            name = element.child_by_field_id(NAME_FIELD) if element.type == "method_elem" else None
-            if name is not None and self.cut(name) not in {"", BLANK}:
+            name = element.child_by_field_name("name") if element.type == "method_elem" else None
+            if name is not None and self.text.of(name) not in {"", BLANK}:
                 self.define_interface_method(element, name, scope)
         if bases and number != NONE and self.tables.definitions[number].kind is DefinitionKind.INTERFACE:
             self.tables.definitions[number] = self.tables.definitions[number]._replace(bases=tuple(bases))
 
     def define_interface_method(self, element: Node, name: Node, scope: int) -> None:
         """Define a method of an interface."""
-        word = self.cut(name)
+        word = self.text.of(name)
         start, end = element.byte_range
-        number = self.tables.define(
-            Definition(
-                DefinitionKind.METHOD,
-                word,
-                self.tables.path_of(scope, word),
-                start,
-                end,
-                name.start_byte,
-                scope,
-                signature=self.text.folded(name.end_byte, end),
-                documentation=self.text.comment_above(start),
-                type_ref=result_reference(element.child_by_field_id(RESULT_FIELD)),
-            )
+        number = self.tables.define_in(
+            scope,
+            DefinitionKind.METHOD,
+            word,
+            (start, end),
+            name.start_byte,
+            signature=self.text.folded(name.end_byte, end),
+            documentation=self.text.comment_above(start),
+            type_ref=result_reference(element.child_by_field_name("result")),
         )
         self.tables.mark_definition(number)
 
     def meet_switch(self, node: Node) -> None:
         """Open the scope of a switch that declares something before its clauses."""
-        if node.child_by_field_id(INITIALIZER_FIELD) is not None:
+        if node.child_by_field_name("initializer") is not None:
             self.tables.open_scope("switch", node.start_byte, node.end_byte)
 
     def meet_type_switch(self, node: Node) -> None:
         """Open a type switch; its variable is seen in the clauses."""
         self.tables.open_scope("type_switch", node.start_byte, node.end_byte)
-        alias, value = node.child_by_field_id(ALIAS_FIELD), node.child_by_field_id(VALUE_FIELD)
+        alias, value = node.child_by_field_name("alias"), node.child_by_field_name("value")
         for name in children_of(alias) if alias is not None and value is not None else ():
             if name.type == "identifier" and value is not None:
                 self.define_local(name, DefinitionKind.VARIABLE, self.tables.scope, value.end_byte, NONE)
-                # Each clause declares it anew, so the initializer of the switch may have the same name.
-                self._declared.discard((self.tables.scope, self.cut(name)))
-
-    def meet_block(self, node: Node) -> None:
-        """Open a block's scope, unless it is the body of a function, which has one already."""
-        start, end = node.byte_range
-        if start not in self._bodies:
-            self.tables.open_scope("block", start, end)
+                # Each clause declares it again, so the initializer of the switch may have the same name.
+                self._declared.discard((self.tables.scope, self.text.of(name)))
 
     def meet_short_declaration(self, node: Node) -> None:
         """Define the new names on the left of `:=`; those that this scope has already are assigned."""
-        left, right = node.child_by_field_id(LEFT_FIELD), node.child_by_field_id(RIGHT_FIELD)
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if left is None or right is None:
             return
         between = self.text.bytewise[left.end_byte : right.start_byte]
@@ -471,7 +412,7 @@ class Structure:
             values = value_types(right, len(names))
         scope = self.tables.scope
         for name, type_start in zip(names, values, strict=True):
-            if name.type == "identifier" and (scope, self.cut(name)) not in self._declared:
+            if name.type == "identifier" and (scope, self.text.of(name)) not in self._declared:
                 self.define_local(name, DefinitionKind.VARIABLE, scope, node.end_byte, type_start)
 
     def meet_variables(self, node: Node) -> None:
@@ -484,8 +425,8 @@ class Structure:
 
     def define_spec(self, node: Node, kind: DefinitionKind) -> None:
         """Define the names of a `var` or `const` spec; local ones are seen after it."""
-        names = [name for name in node.children_by_field_id(NAME_FIELD) if name.type == "identifier"]
-        type_node, value = node.child_by_field_id(TYPE_FIELD), node.child_by_field_id(VALUE_FIELD)
+        names = [name for name in node.children_by_field_name("name") if name.type == "identifier"]
+        type_node, value = node.child_by_field_name("type"), node.child_by_field_name("value")
         declared = type_reference(type_node)
         types = [declared] * len(names)
         if type_node is None and value is not None:
@@ -493,41 +434,33 @@ class Structure:
         scope = self.tables.scope
         documentation = "" if scope else self.documentation_of(node)
         for name, type_start in zip(names, types, strict=True):
-            word = self.cut(name)
+            word = self.text.of(name)
             if not word or word == BLANK:
-                self.skip(name)
+                self.tables.skip(name.start_byte)
                 continue
             start, end = node.byte_range if scope == 0 and len(names) == 1 else name.byte_range
-            number = self.tables.define(
-                Definition(
-                    kind,
-                    word,
-                    self.tables.path_of(scope, word),
-                    start,
-                    end,
-                    name.start_byte,
-                    scope,
-                    documentation=documentation,
-                    type_ref=type_start,
-                )
+            number = self.tables.define_in(
+                scope,
+                kind,
+                word,
+                (start, end),
+                name.start_byte,
+                documentation=documentation,
+                type_ref=type_start,
             )
             self.bind_in_order(number, BindReason.LOCAL_ASSIGN, node.end_byte)
             self.own_type_body(number, type_node)
 
     def meet_label(self, node: Node) -> None:
         """Define a label in the function around it."""
-        name = node.child_by_field_id(LABEL_FIELD)
-        word = self.cut(name) if name is not None else ""
+        name = node.child_by_field_name("label")
+        word = self.text.of(name) if name is not None else ""
         if name is None or not word or word == BLANK:
             return
         scope = self.tables.scope
         while scope and self.tables.scopes[scope].kind != FUNCTION:
             scope = self.tables.scopes[scope].parent
-        start, end = name.byte_range
-        number = self.tables.define(
-            Definition(DefinitionKind.STATEMENT, word, self.tables.path_of(scope, word), start, end, start, scope)
-        )
-        self.tables.bind_definition(number, BindReason.DEF_IN_SCOPE, key=LABEL + word)
+        self.tables.define_label(scope, name, word, LABEL + word)
 
     def meet_composite(self, node: Node) -> None:
         """Mark the keys of a literal that name fields."""
@@ -537,16 +470,12 @@ class Structure:
 
     def define_local(self, name: Node, kind: DefinitionKind, scope: int, since: int, type_start: int) -> None:
         """Define a parameter or local variable that is seen from an offset on."""
-        word = self.cut(name)
+        word = self.text.of(name)
         if not word or word == BLANK:
-            self.skip(name)
+            self.tables.skip(name.start_byte)
             return
-        start, end = name.byte_range
-        path = self.tables.path_of(scope, word)
-        number = self.tables.define(Definition(kind, word, path, start, end, start, scope, type_ref=type_start))
-        reason = BindReason.PARAM if kind is DefinitionKind.PARAMETER else BindReason.LOCAL_ASSIGN
         self._declared.add((scope, word))
-        self.tables.bind_definition(number, reason, since=since)
+        self.tables.define_local(scope, kind, word, name.byte_range, since, type_start)
 
     def bind_in_order(self, number: int, reason: BindReason, since: int) -> None:
         """Bind a definition in the whole file if it is the package's, else from an offset on."""
@@ -554,14 +483,6 @@ class Structure:
         if definition.scope:
             self._declared.add((definition.scope, definition.name))
         self.tables.bind_definition(number, reason, since=since if definition.scope else EVERYWHERE)
-
-    def skip(self, name: Node) -> None:
-        """Leave an identifier out."""
-        self.tables.marks[name.start_byte] = (self.tables.scope, _REFERENCE, NO_RECEIVER, SKIP)
-
-    def cut(self, node: Node) -> str:
-        """Return the text of a node."""
-        return self.text.cut(*node.byte_range)
 
 
 def parameter_names(header: Node) -> list[tuple[Node, int]]:
@@ -575,8 +496,8 @@ def parameter_names(header: Node) -> list[tuple[Node, int]]:
     for declaration in children_of(header):
         if not declaration.type.endswith("parameter_declaration"):
             continue
-        type_node = declaration.child_by_field_id(TYPE_FIELD)
-        names = [name for name in declaration.children_by_field_id(NAME_FIELD) if name.type == "identifier"]
+        type_node = declaration.child_by_field_name("type")
+        names = [name for name in declaration.children_by_field_name("name") if name.type == "identifier"]
         if not names and type_node is not None and type_node.type == "type_identifier":
             nameless.append(type_node)
             continue

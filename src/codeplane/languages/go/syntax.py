@@ -24,31 +24,3 @@ QUERY: Final = Query(
     (MISSING) @error
     """,
 )
-
-
-def _field(name: str) -> int:
-    return GO.field_id_for_name(name) or 0
-
-
-ALIAS_FIELD: Final = _field("alias")
-ARGUMENTS_FIELD: Final = _field("arguments")
-BODY_FIELD: Final = _field("body")
-ELEMENT_FIELD: Final = _field("element")
-FIELD_FIELD: Final = _field("field")
-FUNCTION_FIELD: Final = _field("function")
-INITIALIZER_FIELD: Final = _field("initializer")
-KEY_FIELD: Final = _field("key")
-LABEL_FIELD: Final = _field("label")
-LEFT_FIELD: Final = _field("left")
-NAME_FIELD: Final = _field("name")
-OPERAND_FIELD: Final = _field("operand")
-OPERATOR_FIELD: Final = _field("operator")
-PARAMETERS_FIELD: Final = _field("parameters")
-PATH_FIELD: Final = _field("path")
-RECEIVER_FIELD: Final = _field("receiver")
-RESULT_FIELD: Final = _field("result")
-RIGHT_FIELD: Final = _field("right")
-TYPE_FIELD: Final = _field("type")
-TYPE_ARGUMENTS_FIELD: Final = _field("type_arguments")
-TYPE_PARAMETERS_FIELD: Final = _field("type_parameters")
-VALUE_FIELD: Final = _field("value")

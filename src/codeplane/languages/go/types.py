@@ -4,17 +4,8 @@ from typing import Final
 
 from tree_sitter import Node
 
-from codeplane.languages.block_scopes.nodes import children_of, first_child
 from codeplane.languages.facts import NONE
-from codeplane.languages.go.syntax import (
-    ARGUMENTS_FIELD,
-    FIELD_FIELD,
-    FUNCTION_FIELD,
-    NAME_FIELD,
-    OPERAND_FIELD,
-    OPERATOR_FIELD,
-    TYPE_FIELD,
-)
+from codeplane.languages.nodes import children_of, first_child
 
 _NAMED_TYPES: Final = frozenset({"type_identifier", "identifier"})
 _BASES: Final = frozenset({"type_identifier", "qualified_type", "generic_type"})
@@ -34,9 +25,9 @@ def base_reference(node: Node | None) -> int:
         if kind in _NAMED_TYPES:
             return NONE if node.is_missing else node.start_byte
         if kind == "qualified_type":
-            node = node.child_by_field_id(NAME_FIELD)
+            node = node.child_by_field_name("name")
         elif kind == "generic_type":
-            node = node.child_by_field_id(TYPE_FIELD)
+            node = node.child_by_field_name("type")
         elif kind == "parenthesized_type":
             node = first_child(node)
         else:
@@ -59,15 +50,15 @@ def value_reference(value: Node | None) -> int:
         return NONE
     kind = value.type
     if kind == "unary_expression":
-        operand = value.child_by_field_id(OPERAND_FIELD)
-        operator = value.child_by_field_id(OPERATOR_FIELD)
+        operand = value.child_by_field_name("operand")
+        operator = value.child_by_field_name("operator")
         if operand is None or operator is None or operator.type != "&" or operand.type != "composite_literal":
             return NONE
         return _literal_reference(operand)
     if kind == "composite_literal":
         return _literal_reference(value)
     if kind == "type_assertion_expression":
-        return type_reference(value.child_by_field_id(TYPE_FIELD))
+        return type_reference(value.child_by_field_name("type"))
     return _call_reference(value) if kind == "call_expression" else NONE
 
 
@@ -89,7 +80,7 @@ def result_reference(result: Node | None) -> int:
     if result is None or result.type != "parameter_list":
         return type_reference(result)
     first = first_child(result)
-    return type_reference(first.child_by_field_id(TYPE_FIELD)) if first is not None else NONE
+    return type_reference(first.child_by_field_name("type")) if first is not None else NONE
 
 
 def receiver_name(node: Node | None) -> Node | None:
@@ -98,23 +89,23 @@ def receiver_name(node: Node | None) -> Node | None:
         if node.type in {"pointer_type", "parenthesized_type"}:
             node = first_child(node)
         elif node.type == "generic_type":
-            node = node.child_by_field_id(TYPE_FIELD)
+            node = node.child_by_field_name("type")
         else:
             return None
     return node
 
 
 def _literal_reference(literal: Node) -> int:
-    return base_reference(literal.child_by_field_id(TYPE_FIELD))
+    return base_reference(literal.child_by_field_name("type"))
 
 
 def _call_reference(call: Node) -> int:
-    function = call.child_by_field_id(FUNCTION_FIELD)
-    arguments = call.child_by_field_id(ARGUMENTS_FIELD)
+    function = call.child_by_field_name("function")
+    arguments = call.child_by_field_name("arguments")
     if function is None or arguments is None:
         return NONE
     if function.type == "selector_expression":
-        name = function.child_by_field_id(FIELD_FIELD)
+        name = function.child_by_field_name("field")
         return name.start_byte if name is not None and not name.is_missing else NONE
     if function.type != "identifier":
         return NONE

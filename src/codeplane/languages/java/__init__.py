@@ -14,8 +14,8 @@ Decisions about what counts:
 - Named imports are bound in a scope `imports` inside of the file's own, because the rest of the package sees the types
   of the file but not its imports. An import of a type has its package as source, a static one its class.
 - Members are bound in the whole body of their class, and those of classes of this file are inherited. A member that is
-  found outside of a class which inherits from another file, or from something that is no plain name, is left open: the
-  other file may have the name as well (UNKNOWN). Types of the file and imports are not left open for that.
+  found outside of a class which inherits from another file, or from something that is not a plain name, is left open:
+  the other file may have the name as well (UNKNOWN). Types of the file and imports are not left open for that.
 - A call by plain name means the methods of the innermost class that has the name. It is CERTAIN if the number of
   arguments leaves one of them, UNCERTAIN if it leaves several, UNKNOWN if it leaves none. A method marked `@Override`
   in a class that inherits from another file is open, because it may have overloads there.
@@ -30,8 +30,8 @@ Decisions about what counts:
   annotations are members of the annotation's type.
 - `usages` says of members and of names that this file does not bind whether they are called, with how many arguments,
   read, or used as types; `overloads` chooses among the methods of one name by it.
-- `type_ref` is given by declared types that are no arrays, and by `new T(…)` for `var`; never by calls.
-- The names of packages in `package` and of modules in `module-info` are no references.
+- `type_ref` is given by declared types that are not arrays, and by `new T(…)` for `var`; never by calls.
+- The names of packages in `package` and of modules in `module-info` are not references.
 
 It deliberately does not choose between overloads by the types of arguments.
 """

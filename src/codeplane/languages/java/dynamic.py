@@ -3,14 +3,14 @@
 import re
 from typing import Final
 
-from codeplane.languages.block_scopes.texts import SourceText
+from codeplane.languages.block_scopes.texts import BlockText
 from codeplane.languages.facts import NO_RECEIVER, DynamicAccess, Reference
 
 _LOOKUPS: Final = frozenset({"forName", "getDeclaredField", "getDeclaredMethod", "getField", "getMethod", "loadClass"})
 _ARGUMENT: Final = re.compile(r"\s*\(\s*(?:\"((?:[^\"\\\n]|\\.)*)\")?\s*([,)])?")
 
 
-def read_dynamic(references: list[Reference], text: SourceText) -> list[DynamicAccess]:
+def read_dynamic(references: list[Reference], text: BlockText) -> list[DynamicAccess]:
     """Return the calls that look up classes, fields or methods by name."""
     found: list[DynamicAccess] = []
     if not any(name in text.bytewise for name in _LOOKUPS):

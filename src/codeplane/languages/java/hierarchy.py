@@ -31,7 +31,7 @@ class Hierarchy:
     """The classes of a file.
 
     `ancestors` gives for the scope of a class the scopes of those in this file that it extends, the nearest first;
-    `open_classes` are the scopes of classes that inherit from something else. `unknown` is the place that stands for
+    `open_classes` are the scopes of classes that inherit from something else. `unknown` is the place that represents
     what is known to be unknown. `doubts` gives the place for a method of several of one name by class and name,
     `doubtful` are the scopes and keys of pattern variables that may hide another one, `private` are definitions that
     are not inherited.

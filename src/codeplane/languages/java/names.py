@@ -1,14 +1,12 @@
 """Go once over all identifiers of a Java file, in order, and say what each means."""
 
-import re
 from typing import Final
 
 from tree_sitter import Node
 
-from codeplane.languages.block_scopes.nodes import children_of
-from codeplane.languages.block_scopes.tables import Binds
-from codeplane.languages.block_scopes.texts import SourceText
-from codeplane.languages.block_scopes.visibility import Visibility
+from codeplane.languages.block_scopes.tables import SKIP, Binds
+from codeplane.languages.block_scopes.texts import BlockText
+from codeplane.languages.block_scopes.visibility import Visibility, bare_gap, names_in_order
 from codeplane.languages.facts import (
     AS_TYPE,
     CALLED,
@@ -26,9 +24,10 @@ from codeplane.languages.facts import (
 )
 from codeplane.languages.java.hierarchy import ENUM_METHODS, OBJECT_METHODS, Hierarchy
 from codeplane.languages.java.keys import LABEL, STATIC, TYPE
-from codeplane.languages.java.statements import OF_TYPE, SKIP
+from codeplane.languages.java.statements import OF_TYPE
 from codeplane.languages.java.structure import Method, Structure
-from codeplane.languages.parsing import Captures, IsOver, OutOfTimeError
+from codeplane.languages.nodes import children_of
+from codeplane.languages.parsing import Captures, IsOver
 
 _NAME: Final = 0
 _TYPE: Final = 1
@@ -36,31 +35,18 @@ _CALL: Final = 2
 _LABEL: Final = 3
 _CASE: Final = 4
 _USE: Final = int(ReferenceRole.REFERENCE)
-_COMMENT: Final = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/")
-_LOOK_AFTER: Final = 1 << 17
 _DROPPED: Final = -9  # a receiver that says: no fact about this identifier
 
 
 def read_names(
-    captures: Captures, text: SourceText, structure: Structure, hierarchy: Hierarchy, binds: Binds, is_over: IsOver
+    captures: Captures, text: BlockText, structure: Structure, hierarchy: Hierarchy, binds: Binds, is_over: IsOver
 ) -> tuple[list[Reference], dict[int, int]]:
     """Return the references in the order of the source, and how those are used that other files may answer for."""
-    rows = _rows(captures)
     references: list[Reference] = []
     usages: dict[int, int] = {}
     reader = _NameReader(captures.get("arguments", []), text, structure, hierarchy, binds)
-    add, read, cut, visibility = references.append, reader.read, text.cut, reader.visibility
-    marks, of_place, bytewise, is_ascii = structure.tables.marks, binds.of_place, text.bytewise, text.is_ascii
-    scope = next_change = next_look = 0
-    for start, end, kind in rows:
-        if start >= next_look:
-            if is_over():
-                raise OutOfTimeError
-            next_look = start + _LOOK_AFTER
-        if start >= next_change:
-            scope = visibility.move_to(start)
-            next_change = visibility.next_change
-        name = bytewise[start:end] if is_ascii else cut(start, end)
+    add, read, marks, of_place = references.append, reader.read, structure.tables.marks, binds.of_place
+    for start, end, kind, name, scope in names_in_order(_rows(captures), text, reader.visibility, is_over):
         if start in marks:
             home, role, receiver, place = marks[start]
             bind = of_place[place] if place >= 0 else reader.find_type(name) if place == OF_TYPE else NONE
@@ -87,12 +73,11 @@ def _rows(captures: Captures) -> list[tuple[int, int, int]]:
     rows = [(*node.byte_range, _NAME) for node in captures.get("name", ())]
     rows = [row if row[0] not in special else (row[0], row[1], special[row[0]]) for row in rows]
     rows += [(*node.byte_range, _TYPE) for node in captures.get("type", ())]
-    rows.sort()
     return rows
 
 
 class _NameReader:
-    """Says what an identifier means by where it stands.
+    """Says what an identifier means by its position.
 
     Invariant: it is asked in the order of the source; `previous_start` and `previous_end` are those of the identifier
     before, the first being EXPRESSION when nothing is said about that one. `static_binds` are the binds of static
@@ -117,7 +102,7 @@ class _NameReader:
     )
 
     def __init__(
-        self, arguments: list[Node], text: SourceText, structure: Structure, hierarchy: Hierarchy, binds: Binds
+        self, arguments: list[Node], text: BlockText, structure: Structure, hierarchy: Hierarchy, binds: Binds
     ) -> None:
         tables = structure.tables
         self._bytewise = text.bytewise
@@ -176,10 +161,10 @@ class _NameReader:
         return len(children_of(arguments)) if arguments is not None else CALLED
 
     def _receiver(self, start: int) -> int:
-        """Return the receiver of what stands after a dot or `::`, NO_RECEIVER for what does not."""
+        """Return the receiver of a name after a dot or `::`, NO_RECEIVER for other names."""
         gap = self._bytewise[self.previous_end : start]
         if gap != ".":
-            gap = "".join((_COMMENT.sub("", gap) if "/" in gap else gap).split())
+            gap = "".join(bare_gap(gap).split())
         if gap.endswith(".new"):
             return EXPRESSION
         if not gap.endswith((".", "::")):
@@ -201,7 +186,7 @@ class _NameReader:
         return EXPRESSION
 
     def _next(self, end: int) -> str:
-        """Return the next character that is no space."""
+        """Return the next character that is not white space."""
         following = self._bytewise[end : end + 1]
         return following if following and not following.isspace() else self._bytewise[end : end + 300].lstrip()[:1]
 
@@ -230,19 +215,25 @@ class _NameReader:
         """Return the bind of a variable or field at the current offset."""
         if name not in self.visibility.keys and STATIC + name not in self.visibility.keys:
             return NONE
+        found, _, is_crossed = self._find_outwards(name)
+        if found == NONE:
+            found = self.visibility.names[self._imports_scope].get(STATIC + name, NONE)
+        return self._unknown if found != NONE and is_crossed else found
+
+    def _find_outwards(self, key: str) -> tuple[int, int, bool]:
+        """Return the nearest bind of a key and its scope, and whether a class on the way may hide it unseen."""
         names, parents, classes = self.visibility.names, self._parents, self._classes
         scope = self.visibility.scope
         is_crossed = False
         while scope != NONE:
-            found = names[scope].get(name, NONE)
+            found = names[scope].get(key, NONE)
             if found == NONE and scope in classes:
-                found = self._inherited(scope, name)
+                found = self._inherited(scope, key)
                 is_crossed = is_crossed or (found == NONE and scope in self._hierarchy.open_classes)
             if found != NONE:
-                return self._unknown if is_crossed else found
+                return found, scope, is_crossed
             scope = parents[scope]
-        found = names[self._imports_scope].get(STATIC + name, NONE)
-        return self._unknown if found != NONE and is_crossed else found
+        return NONE, NONE, is_crossed
 
     def _inherited(self, scope: int, key: str) -> int:
         for ancestor in self._hierarchy.ancestors[scope]:
@@ -258,22 +249,15 @@ class _NameReader:
         of the file are not hidden in practice, or they would not be written.
         """
         key = TYPE + name
-        names, parents, classes = self.visibility.names, self._parents, self._classes
+        names, imports = self.visibility.names, self._imports_scope
         if key not in self._inner_types:
             found = names[0].get(key, NONE)
-            found = found if found != NONE else names[self._imports_scope].get(key, NONE)
-            return found if found != NONE else names[self._imports_scope].get(STATIC + name, NONE)
-        scope = self.visibility.scope
-        is_crossed = False
-        while scope != NONE:
-            found = names[scope].get(key, NONE)
-            if found == NONE and scope in classes:
-                found = self._inherited(scope, key)
-                is_crossed = is_crossed or (found == NONE and scope in self._hierarchy.open_classes)
-            if found != NONE:
-                return self._unknown if is_crossed and scope in classes else found
-            scope = parents[scope]
-        return names[self._imports_scope].get(STATIC + name, NONE)
+            found = found if found != NONE else names[imports].get(key, NONE)
+            return found if found != NONE else names[imports].get(STATIC + name, NONE)
+        found, scope, is_crossed = self._find_outwards(key)
+        if found == NONE:
+            return names[imports].get(STATIC + name, NONE)
+        return self._unknown if is_crossed and scope in self._classes else found
 
     def _find_label(self, name: str) -> int:
         scope = self.visibility.scope

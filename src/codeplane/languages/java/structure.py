@@ -1,4 +1,4 @@
-"""Go over the nodes of a Java file that declare imports, types and members, and write down what they say."""
+"""Go over the nodes of a Java file that declare imports, types and members, and record what they declare."""
 
 import re
 from collections.abc import Callable
@@ -7,37 +7,23 @@ from typing import Final, NamedTuple
 
 from tree_sitter import Node
 
-from codeplane.languages.block_scopes.nodes import children_of, first_child
-from codeplane.languages.block_scopes.tables import EVERYWHERE, BlockTables
-from codeplane.languages.block_scopes.texts import SourceText
+from codeplane.languages.block_scopes.tables import EVERYWHERE, BlockTables, meet_events
+from codeplane.languages.block_scopes.texts import BlockText
 from codeplane.languages.facts import (
     NO_RECEIVER,
     NONE,
     STAR,
     BindReason,
     Certainty,
-    Definition,
     DefinitionKind,
     Import,
     ReferenceRole,
 )
 from codeplane.languages.java.keys import METHOD, STATIC, TYPE
-from codeplane.languages.java.statements import SKIP, Statements
-from codeplane.languages.java.syntax import (
-    ARGUMENTS_FIELD,
-    BODY_FIELD,
-    DECLARATOR_FIELD,
-    DIMENSIONS_FIELD,
-    INTERFACES_FIELD,
-    KEY_FIELD,
-    NAME_FIELD,
-    PARAMETERS_FIELD,
-    SUPERCLASS_FIELD,
-    TYPE_FIELD,
-    TYPE_PARAMETERS_FIELD,
-)
+from codeplane.languages.java.statements import Statements
 from codeplane.languages.java.types import base_types, type_name, type_reference
-from codeplane.languages.parsing import IsOver, OutOfTimeError
+from codeplane.languages.nodes import child_of_kind, children_in, children_of, first_child, name_of
+from codeplane.languages.parsing import IsOver
 
 CLASS: Final = "class"
 
@@ -56,7 +42,6 @@ _ANNOTATIONS: Final = frozenset({"annotation", "marker_annotation"})
 _SIMPLE_PATH: Final = re.compile(
     r"(?:import|import static|package) ([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\.\*)?;", re.ASCII
 )
-_CHUNK: Final = 10_000
 
 
 class Method(NamedTuple):
@@ -77,7 +62,7 @@ class ClassBody:
     """What is known of the body of a class when names are looked up in it.
 
     `number` is its definition, NONE for an anonymous class. `base_names` are the simple names of its bases and where
-    they stand, an empty name for a base that is a path.
+    they are, an empty name for a base that is a path.
     """
 
     number: int
@@ -86,17 +71,10 @@ class ClassBody:
     methods: dict[str, list[Method]] = field(default_factory=dict)
 
 
-def read_structure(events: list[Node], text: SourceText, is_over: IsOver) -> "Structure":
+def read_structure(events: list[Node], text: BlockText, is_over: IsOver) -> "Structure":
     """Return the structure of a file from the nodes that the query found."""
     structure = Structure(text)
-    ordered = sorted((node.start_byte, -node.end_byte, number) for number, node in enumerate(events))
-    handlers = structure.handlers()
-    for n_done, (start, _, number) in enumerate(ordered):
-        if n_done % _CHUNK == 0 and is_over():
-            raise OutOfTimeError
-        structure.tables.leave_before(start)
-        node = events[number]
-        handlers[node.type](node)
+    meet_events(structure.tables, events, structure.handlers(), is_over)
     return structure
 
 
@@ -110,9 +88,9 @@ class Structure:
 
     __slots__ = ("_bodies", "classes", "imports_scope", "package", "statements", "tables", "text")
 
-    def __init__(self, text: SourceText) -> None:
+    def __init__(self, text: BlockText) -> None:
         self.text = text
-        self.tables = BlockTables(len(text.bytewise))
+        self.tables = BlockTables(text.size)
         self.statements = Statements(self.tables, text)
         self.package = ""
         self.imports_scope = 0
@@ -148,24 +126,20 @@ class Structure:
         }
 
     def meet_package(self, node: Node) -> None:
-        """Remember the package; its name is no reference."""
+        """Remember the package; its name is not a reference."""
         names = self.path_of_names(node)
         self.package = ".".join(name for _, name in names)
-        self.skip(names)
+        for start, _ in names:
+            self.tables.skip(start)
 
     def meet_module(self, node: Node) -> None:
-        """Pass over the declaration of a module: its names are no types of this package."""
+        """Skip the declaration of a module: its names are not types of this package."""
         waiting = [node]
         while waiting:
             current = waiting.pop()
             if current.type == "identifier":
-                self.skip([(current.start_byte, "")])
+                self.tables.skip(current.start_byte)
             waiting.extend(children_of(current))
-
-    def skip(self, names: list[tuple[int, str]]) -> None:
-        """Leave identifiers out."""
-        for start, _ in names:
-            self.tables.marks[start] = (self.tables.scope, _REFERENCE, NO_RECEIVER, SKIP)
 
     def path_of_names(self, node: Node) -> list[tuple[int, str]]:
         """Return the names of the path in a package or import declaration."""
@@ -180,16 +154,16 @@ class Structure:
             return found
         path = next((child for child in children_of(node) if child.type in {"scoped_identifier", "identifier"}), None)
         while path is not None and path.type == "scoped_identifier":
-            name = path.child_by_field_id(NAME_FIELD)
+            name = path.child_by_field_name("name")
             if name is not None and not name.is_missing:
-                found.append((name.start_byte, self.cut(name)))
+                found.append((name.start_byte, self.text.of(name)))
             path = first_child(path)
         if path is not None and path.type == "identifier" and not path.is_missing:
-            found.append((path.start_byte, self.cut(path)))
+            found.append((path.start_byte, self.text.of(path)))
         return found[::-1]
 
     def meet_import(self, node: Node) -> None:
-        """Write down an import and its identifiers."""
+        """Record an import and its identifiers."""
         names = self.path_of_names(node)
         if not names:
             return
@@ -216,28 +190,24 @@ class Structure:
 
     def meet_type(self, node: Node) -> None:
         """Define a class, interface, enum, record or annotation type."""
-        name, body = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(BODY_FIELD)
-        word = self.cut(name) if name is not None else ""
-        if name is None or not word:
+        name, body = name_of(node), node.child_by_field_name("body")
+        if name is None:
             return
+        word = self.text.of(name)
         scope = self.tables.scope
         if scope == self.imports_scope:
             scope = 0
         types = self.bases_of(node)
-        number = self.tables.define(
-            Definition(
-                _KINDS[node.type],
-                word,
-                self.tables.path_of(scope, word),
-                node.start_byte,
-                node.end_byte,
-                name.start_byte,
-                scope,
-                signature=self.text.folded(name.end_byte, body.start_byte if body is not None else node.end_byte),
-                decorators=self.decorators_of(node, name.start_byte),
-                documentation=self.text.comment_above(node.start_byte, _DOC),
-                bases=tuple(type_reference(one) for one in types),
-            )
+        number = self.tables.define_in(
+            scope,
+            _KINDS[node.type],
+            word,
+            node.byte_range,
+            name.start_byte,
+            signature=self.text.folded(name.end_byte, body.start_byte if body is not None else node.end_byte),
+            decorators=self.decorators_of(node, name.start_byte),
+            documentation=self.text.comment_above(node.start_byte, _DOC),
+            bases=tuple(type_reference(one) for one in types),
         )
         is_local = scope != 0 and scope not in self.classes
         since = name.start_byte if is_local else EVERYWHERE
@@ -256,8 +226,8 @@ class Structure:
     def bases_of(self, node: Node) -> list[Node]:
         """Return the types that a declaration extends and implements."""
         found = [
-            *base_types(node.child_by_field_id(SUPERCLASS_FIELD)),
-            *base_types(node.child_by_field_id(INTERFACES_FIELD)),
+            *base_types(node.child_by_field_name("superclass")),
+            *base_types(node.child_by_field_name("interfaces")),
         ]
         if node.type == "interface_declaration":
             clauses = [child for child in children_of(node) if child.type == "extends_interfaces"]
@@ -265,13 +235,13 @@ class Structure:
         return found
 
     def base_name(self, node: Node) -> tuple[str, int]:
-        """Return the simple name of a base and where it stands, an empty name for a path."""
+        """Return the simple name of a base and where it is, an empty name for a path."""
         name = type_name(node)
         if name is None:
             return "", NONE
         while node.type == "generic_type":
             node = children_of(node)[0]
-        return (self.cut(name) if node.type == "type_identifier" else ""), name.start_byte
+        return (self.text.of(name) if node.type == "type_identifier" else ""), name.start_byte
 
     def decorators_of(self, node: Node, before: int) -> tuple[str, ...]:
         """Return the annotations of a declaration, without the at-sign."""
@@ -295,32 +265,29 @@ class Structure:
 
     def open_header(self, node: Node, number: int) -> None:
         """Open the scope of a type's parameters, if it has any."""
-        if node.child_by_field_id(TYPE_PARAMETERS_FIELD) is not None:
+        if node.child_by_field_name("type_parameters") is not None:
             path = self.tables.definitions[number].lexical_path
             scope = self.tables.open_scope("header", node.start_byte, node.end_byte, path)
             self.define_type_parameters(node, scope)
 
     def define_type_parameters(self, node: Node, scope: int) -> None:
         """Define type parameters, which their whole scope sees; bounds are bases."""
-        header = node.child_by_field_id(TYPE_PARAMETERS_FIELD)
-        for parameter in children_of(header) if header is not None else ():
+        for parameter in children_in(node, "type_parameters"):
             children = [child for child in children_of(parameter) if child.type not in _ANNOTATIONS]
             if parameter.type != "type_parameter" or not children or children[0].is_missing:
                 continue
-            start, end = children[0].byte_range
-            word = self.cut(children[0])
+            name = children[0]
+            word = self.text.of(name)
             bounds = [one for child in children[1:] if child.type == "type_bound" for one in children_of(child)]
             bases = tuple(type_reference(one) for one in bounds)
-            path = self.tables.path_of(scope, word)
-            number = self.tables.define(
-                Definition(DefinitionKind.TYPE, word, path, start, end, start, scope, bases=bases)
+            number = self.tables.define_in(
+                scope, DefinitionKind.TYPE, word, name.byte_range, name.start_byte, bases=bases
             )
             self.tables.bind_definition(number, BindReason.DEF_IN_SCOPE, key=TYPE + word)
 
     def define_components(self, node: Node, scope: int) -> None:
         """Define the components of a record, which are read like fields and called like methods."""
-        header = node.child_by_field_id(PARAMETERS_FIELD)
-        for name, type_start in self.statements.parameters_of(children_of(header) if header is not None else []):
+        for name, type_start in self.statements.parameters_of(children_in(node, "parameters")):
             self.define_field(name, DefinitionKind.PROPERTY, scope, type_start, name.byte_range)
 
     def meet_body(self, node: Node) -> None:
@@ -339,34 +306,28 @@ class Structure:
 
     def meet_anonymous(self, node: Node) -> None:
         """Remember what an anonymous class extends."""
-        type_node = node.child_by_field_id(TYPE_FIELD)
-        body = next((child for child in children_of(node) if child.type == "class_body"), None)
+        type_node = node.child_by_field_name("type")
+        body = child_of_kind(node, "class_body")
         if body is not None:
             names = [self.base_name(type_node)] if type_node is not None else [("", NONE)]
             self._bodies[body.start_byte] = ClassBody(NONE, DefinitionKind.CLASS, names)
 
     def meet_constant(self, node: Node) -> None:
         """Define a constant of an enum; its body is a class that extends the enum."""
-        name, body = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(BODY_FIELD)
+        name, body = name_of(node), node.child_by_field_name("body")
         scope = self.tables.scope
-        word = self.cut(name) if name is not None else ""
-        if name is None or not word or scope not in self.classes:
+        if name is None or scope not in self.classes:
             return
         enum = self.classes[scope].number
-        start, end = node.byte_range
-        number = self.tables.define(
-            Definition(
-                DefinitionKind.CONSTANT,
-                word,
-                self.tables.path_of(scope, word),
-                start,
-                end,
-                name.start_byte,
-                scope,
-                decorators=self.decorators_of(node, name.start_byte),
-                documentation=self.text.comment_above(start, _DOC),
-                instance_of=enum,
-            )
+        number = self.tables.define_in(
+            scope,
+            DefinitionKind.CONSTANT,
+            self.text.of(name),
+            node.byte_range,
+            name.start_byte,
+            decorators=self.decorators_of(node, name.start_byte),
+            documentation=self.text.comment_above(node.start_byte, _DOC),
+            instance_of=enum,
         )
         self.tables.bind_definition(number, BindReason.DEF_IN_SCOPE)
         if body is not None and enum != NONE:
@@ -378,16 +339,16 @@ class Structure:
         scope = self.tables.scope
         if scope not in self.classes:
             return
-        type_node = node.child_by_field_id(TYPE_FIELD)
+        type_node = node.child_by_field_name("type")
         modifiers = self.modifiers_of(node)
         is_constant = node.type == "constant_declaration" or {"static", "final"} <= modifiers
         kind = DefinitionKind.CONSTANT if is_constant else DefinitionKind.FIELD
-        declarators = node.children_by_field_id(DECLARATOR_FIELD)
+        declarators = node.children_by_field_name("declarator")
         for declarator in declarators:
-            name = declarator.child_by_field_id(NAME_FIELD)
+            name = declarator.child_by_field_name("name")
             if name is None or name.type != "identifier" or name.is_missing:
                 continue
-            is_array = declarator.child_by_field_id(DIMENSIONS_FIELD) is not None
+            is_array = declarator.child_by_field_name("dimensions") is not None
             type_start = NONE if is_array else type_reference(type_node)
             span = node.byte_range if len(declarators) == 1 else declarator.byte_range
             self.define_field(name, kind, scope, type_start, span)
@@ -396,30 +357,26 @@ class Structure:
         self, name: Node, kind: DefinitionKind, scope: int, type_start: int, span: tuple[int, int]
     ) -> None:
         """Define one field."""
-        word = self.cut(name)
-        number = self.tables.define(
-            Definition(
-                kind,
-                word,
-                self.tables.path_of(scope, word),
-                *span,
-                name.start_byte,
-                scope,
-                documentation=self.text.comment_above(span[0], _DOC),
-                type_ref=type_start,
-            )
+        word = self.text.of(name)
+        number = self.tables.define_in(
+            scope,
+            kind,
+            word,
+            span,
+            name.start_byte,
+            documentation=self.text.comment_above(span[0], _DOC),
+            type_ref=type_start,
         )
         self.tables.bind_definition(number, BindReason.DEF_IN_SCOPE)
 
     def meet_method(self, node: Node) -> None:
-        """Define a method or constructor and open its scope; a constructor is no method that a plain name can mean."""
-        name, body = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(BODY_FIELD)
-        word = self.cut(name) if name is not None else ""
+        """Define a method or constructor and open its scope; no plain name can mean a constructor."""
+        name, body = name_of(node), node.child_by_field_name("body")
         around = self.tables.scope
-        if name is None or not word or around not in self.classes:
+        if name is None or around not in self.classes:
             return
-        header = node.child_by_field_id(PARAMETERS_FIELD)
-        parameters = children_of(header) if header is not None else []
+        word = self.text.of(name)
+        parameters = children_in(node, "parameters")
         end = body.start_byte if body is not None else node.end_byte
         number = self.define_callable(node, name, end)
         path = self.tables.definitions[number].lexical_path
@@ -430,38 +387,29 @@ class Structure:
             self.classes[around].methods.setdefault(word, []).append(
                 self.method(place, parameters, is_override="Override" in self.tables.definitions[number].decorators)
             )
-        scope = self.tables.open_scope("function", node.start_byte, node.end_byte, path)
-        self.tables.close_body(number, scope)
+        scope = self.tables.open_function(node, number, path)
         if is_constructor:
-            # No member of the class that a name could mean, so it stands in no scope but its own.
+            # No plain name can mean a constructor, so it is only in its own scope.
             self.tables.definitions[number] = self.tables.definitions[number]._replace(scope=scope)
             self.tables.mark_definition(number)
-        if body is not None:
-            self.statements.bodies.add(body.start_byte)
         self.define_type_parameters(node, scope)
         self.statements.define_parameters(parameters, scope, end)
 
     def define_callable(self, node: Node, name: Node, end: int) -> int:
         """Define a method or constructor without binding it."""
-        scope = self.tables.scope
-        word = self.cut(name)
-        type_node = node.child_by_field_id(TYPE_FIELD)
+        type_node = node.child_by_field_name("type")
         signature = self.text.folded(name.end_byte, end).removesuffix(";")
         if type_node is not None:
             signature += f": {self.text.folded(*type_node.byte_range)}"
-        return self.tables.define(
-            Definition(
-                DefinitionKind.METHOD,
-                word,
-                self.tables.path_of(scope, word),
-                node.start_byte,
-                node.end_byte,
-                name.start_byte,
-                scope,
-                signature=signature,
-                decorators=self.decorators_of(node, name.start_byte),
-                documentation=self.text.comment_above(node.start_byte, _DOC),
-            )
+        return self.tables.define_in(
+            self.tables.scope,
+            DefinitionKind.METHOD,
+            self.text.of(name),
+            node.byte_range,
+            name.start_byte,
+            signature=signature,
+            decorators=self.decorators_of(node, name.start_byte),
+            documentation=self.text.comment_above(node.start_byte, _DOC),
         )
 
     def method(self, place: int, parameters: list[Node], *, is_override: bool) -> Method:
@@ -469,23 +417,19 @@ class Structure:
         types: list[str] = []
         for parameter in parameters:
             if parameter.type == "formal_parameter":
-                type_node = parameter.child_by_field_id(TYPE_FIELD)
-                types.append(self.cut(type_node) if type_node is not None else "")
+                type_node = parameter.child_by_field_name("type")
+                types.append(self.text.of(type_node) if type_node is not None else "")
             elif parameter.type == "spread_parameter":
                 return Method(place, len(types), NONE, (*types, "..."), is_override)
         return Method(place, len(types), len(types), tuple(types), is_override)
 
     def meet_annotation(self, node: Node) -> None:
         """Mark the names in `@Type(name = value)` as members of the annotation's type."""
-        name, arguments = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(ARGUMENTS_FIELD)
+        name, arguments = node.child_by_field_name("name"), node.child_by_field_name("arguments")
         if name is None or arguments is None:
             return
-        owner = name.child_by_field_id(NAME_FIELD) if name.type == "scoped_identifier" else name
+        owner = name.child_by_field_name("name") if name.type == "scoped_identifier" else name
         for pair in children_of(arguments):
-            key = pair.child_by_field_id(KEY_FIELD) if pair.type == "element_value_pair" else None
+            key = pair.child_by_field_name("key") if pair.type == "element_value_pair" else None
             if key is not None and owner is not None:
-                self.tables.marks[key.start_byte] = (self.tables.scope, _REFERENCE, owner.start_byte, NONE)
-
-    def cut(self, node: Node) -> str:
-        """Return the text of a node."""
-        return self.text.cut(*node.byte_range)
+                self.tables.refer(key.start_byte, owner.start_byte)

@@ -34,24 +34,3 @@ QUERY: Final = Query(
     (MISSING) @error
     """,
 )
-
-
-def _field(name: str) -> int:
-    return JAVA.field_id_for_name(name) or 0
-
-
-ARGUMENTS_FIELD: Final = _field("arguments")
-BODY_FIELD: Final = _field("body")
-DECLARATOR_FIELD: Final = _field("declarator")
-DIMENSIONS_FIELD: Final = _field("dimensions")
-INTERFACES_FIELD: Final = _field("interfaces")
-KEY_FIELD: Final = _field("key")
-NAME_FIELD: Final = _field("name")
-OBJECT_FIELD: Final = _field("object")
-PARAMETERS_FIELD: Final = _field("parameters")
-RESOURCES_FIELD: Final = _field("resources")
-RIGHT_FIELD: Final = _field("right")
-SUPERCLASS_FIELD: Final = _field("superclass")
-TYPE_FIELD: Final = _field("type")
-TYPE_PARAMETERS_FIELD: Final = _field("type_parameters")
-VALUE_FIELD: Final = _field("value")

@@ -2,9 +2,8 @@
 
 from tree_sitter import Node
 
-from codeplane.languages.block_scopes.nodes import children_of
 from codeplane.languages.facts import NONE
-from codeplane.languages.java.syntax import TYPE_FIELD
+from codeplane.languages.nodes import children_of
 
 
 def type_name(node: Node | None) -> Node | None:
@@ -33,13 +32,11 @@ def created_type(value: Node | None) -> int:
     """Return the start of the reference that names the type of `new T(…)`, NONE for other values."""
     if value is None or value.type != "object_creation_expression":
         return NONE
-    return type_reference(value.child_by_field_id(TYPE_FIELD))
+    return type_reference(value.child_by_field_name("type"))
 
 
 def base_types(node: Node | None) -> list[Node]:
     """Return the types that an `extends` or `implements` clause names."""
-    if node is None:
-        return []
     found: list[Node] = []
     for child in children_of(node):
         found.extend(children_of(child) if child.type == "type_list" else [child])

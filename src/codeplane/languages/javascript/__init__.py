@@ -11,7 +11,7 @@ on any input.
 Names and scopes:
 
 - Values, types and namespaces are looked up apart, as TypeScript does; an import is all three. A name has one bind for
-  each place that declares it; the bind of a reference is the one for the space it stands in.
+  each place that declares it; the bind of a reference is the one for the space it is in.
 - `let`, `const`, `class` and functions in blocks belong to their block, before their declaration too. A sloppy script
   may see a function in a block from outside: there the name is UNCERTAIN. Names inside of `with` stay unbound.
 - All `var`s of one name in a function, and a parameter of that name, are one variable. A function beside another
@@ -22,8 +22,8 @@ Names and scopes:
 - A type and a value of one name are two things in their file, one when exported: the value speaks for the name.
 - Private names (`#x`) are looked up like plain names, whatever their receiver, because that is how they work.
 - Labels, tags in lower case, `undefined`, `this` as a parameter and names inside of `declare global` (outside of it)
-  are no references. Names of tuple members, object keys and JSX attributes belong to something not written here.
-- `this.x` has the receiver THIS only where `this` is an instance of a class that a definition stands for, or that class
+  are not references. Names of tuple members, object keys and JSX attributes belong to something not written here.
+- `this.x` has the receiver THIS only where `this` is an instance of a class that has a definition, or that class
   itself and it has `x`. In other functions and in objects nothing is said about `this`. `A.name` and other members that
   every function has are not looked for among the members of instances.
 
@@ -32,9 +32,9 @@ Definitions:
 - `const f = () => …` and the like are functions; a `const` with a class expression is a class; one with an object
   literal has the object's keys as members of its `body_scope`, as an alias of an object type has its properties.
 - `const` makes constants, `let` and `var` variables. Accessors are properties; a pair has two definitions.
-- `static` stands first among the decorators of a member of the class itself.
+- `static` is first among the decorators of a member of the class itself.
 - In JavaScript the first `this.x = …` in a method defines the field, unless the class or a base has it; where a base
-  stands in another file the field belongs to that method, so that it is not found as a member. TypeScript declares its
+  is in another file the field belongs to that method, so that it is not found as a member. TypeScript declares its
   fields, parameter properties included.
 - `A.b = function …` and `A.prototype.b = function …` at the top of a file are methods with A as `owner`; the
   first are `static`.

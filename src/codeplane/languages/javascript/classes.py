@@ -34,6 +34,7 @@ from codeplane.languages.javascript.tables import (
     This,
 )
 from codeplane.languages.javascript.walking import DEFINITION, LEFT_OUT, REFERENCE, Walk
+from codeplane.languages.nodes import child_of_kind, name_of
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _SIGNATURES: Final = frozenset({"method_signature", "abstract_method_signature"})
@@ -46,7 +47,7 @@ def take_class(walk: Walk, node: Node) -> bool:
     number = walk.named_values.pop(node.start_byte, NONE) if is_expression else NONE
     outer = walk.scope
     outer_path = walk.tables.definitions[number].lexical_path if number != NONE else walk.tables.scopes[outer].path
-    text = walk.text.cut(*name.byte_range) if name is not None else ""
+    text = walk.text.of(name) if name is not None else ""
     if is_expression and text:
         outer = walk.open_scope(OWN_NAME, node.byte_range, outer_path)
         walk.enter(outer, this=walk.this)
@@ -62,19 +63,12 @@ def take_class(walk: Walk, node: Node) -> bool:
         known = walk.tables.definitions[number]
         walk.tables.definitions[number] = known._replace(body_scope=scope, signature=signature, bases=bases)
     if text and name is not None:
-        start, end = node.byte_range
-        definition = Definition(
-            DefinitionKind.CLASS,
-            text,
-            walk.path_of(outer, text),
-            start,
-            end,
-            name.start_byte,
-            outer,
+        decorators, kind = _own_decorators(walk, node), DefinitionKind.CLASS
+        definition = walk.describe(
+            *(kind, outer, text, node, name.start_byte),
             body_scope=scope,
             signature=signature,
-            decorators=_own_decorators(walk, node),
-            documentation=walk.documentation(start),
+            decorators=decorators,
             bases=bases,
         )
         walk.bind(outer, CLASS_NAME, walk.define(definition))
@@ -85,7 +79,7 @@ def take_class(walk: Walk, node: Node) -> bool:
 
 
 def take_class_body(walk: Walk, node: Node) -> bool:
-    """Enter the body of a class: what stands in it directly are members; `this` is set by each of them."""
+    """Enter the body of a class: what is directly in it are members; `this` is set by each of them."""
     scope = walk.bodies.pop(node.start_byte, NONE)
     if scope == NONE:
         scope = walk.open_scope(CLASS, node.byte_range)
@@ -95,31 +89,21 @@ def take_class_body(walk: Walk, node: Node) -> bool:
 
 def take_interface(walk: Walk, node: Node) -> bool:
     """Read an interface up to its body."""
-    name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-    if name is None or name.end_byte <= name.start_byte:
+    name, body = name_of(node), node.child_by_field_name("body")
+    if name is None:
         return True
-    outer, text = walk.scope, walk.text.cut(*name.byte_range)
+    outer, text = walk.scope, walk.text.of(name)
     path = walk.path_of(outer, text)
     open_type_parameters(walk, node, path)
     scope = walk.open_scope(INTERFACE, body.byte_range if body is not None else node.byte_range, path)
     if body is not None:
         walk.bodies[body.start_byte] = scope
-    clause = next((child for child in node.named_children if child.type == "extends_type_clause"), None)
+    clause = child_of_kind(node, "extends_type_clause")
     bases = tuple(plain_type(child) for child in clause.named_children) if clause is not None else ()
-    start, end = node.byte_range
-    signature = walk.text.folded(name.end_byte, body.start_byte if body is not None else end)
-    definition = Definition(
-        DefinitionKind.INTERFACE,
-        text,
-        path,
-        start,
-        end,
-        name.start_byte,
-        outer,
-        body_scope=scope,
-        signature=signature,
-        documentation=walk.documentation(start),
-        bases=bases,
+    signature = walk.text.folded(name.end_byte, body.start_byte if body is not None else node.end_byte)
+    kind = DefinitionKind.INTERFACE
+    definition = walk.describe(
+        kind, outer, text, node, name.start_byte, body_scope=scope, signature=signature, bases=bases
     )
     walk.bind(outer, INTERFACE_NAME, walk.define(definition))
     return True
@@ -165,20 +149,13 @@ def take_method(walk: Walk, node: Node) -> bool:
     scope = open_function(walk, node, path, this=this)
     if extent is None or (scope_number == NONE and node.type != "method_definition"):
         return True
-    is_accessor = "get" in words or "set" in words
-    start, end = node.byte_range
-    definition = Definition(
-        DefinitionKind.PROPERTY if is_accessor else DefinitionKind.METHOD,
-        text,
-        path,
-        start,
-        end,
-        extent[0],
-        home,
+    kind = DefinitionKind.PROPERTY if "get" in words or "set" in words else DefinitionKind.METHOD
+    definition = walk.describe(
+        *(kind, home, text, node, extent[0]),
+        path=path,
         body_scope=scope,
         signature=signature_of(walk, node),
         decorators=decorators,
-        documentation=walk.documentation(start),
         type_ref=result_type(walk, node),
     )
     note_text_name(walk, name, extent, home)
@@ -208,21 +185,10 @@ def take_field(walk: Walk, node: Node) -> bool:
     if walk.is_typed and annotation is None:
         type_ref = type_of_value(value)
     is_function = kind_of_value(bare, DefinitionKind.FIELD) is DefinitionKind.FUNCTION
-    start, end = node.byte_range
+    kind = DefinitionKind.METHOD if is_function else DefinitionKind.FIELD
+    signature = signature_of(walk, bare) if is_function and bare is not None else ""
     number = walk.define(
-        Definition(
-            DefinitionKind.METHOD if is_function else DefinitionKind.FIELD,
-            text,
-            walk.path_of(home, text),
-            start,
-            end,
-            extent[0],
-            home,
-            signature=signature_of(walk, bare) if is_function and bare is not None else "",
-            decorators=decorators,
-            documentation=walk.documentation(start),
-            type_ref=type_ref,
-        )
+        walk.describe(kind, home, text, node, extent[0], signature=signature, decorators=decorators, type_ref=type_ref)
     )
     _mark_member(walk, home, number, is_static=is_static)
     note_text_name(walk, name, extent, home)
@@ -262,7 +228,7 @@ def take_decorator(walk: Walk, node: Node) -> bool:
 
 
 def take_tag(walk: Walk, node: Node) -> bool:
-    """Read the name of a JSX element: one in lower case or with a dash is no reference."""
+    """Read the name of a JSX element: one in lower case or with a dash is not a reference."""
     name = node.child_by_field_name("name")
     if name is None:
         return True
@@ -278,7 +244,7 @@ def take_tag(walk: Walk, node: Node) -> bool:
 def _heritage(walk: Walk, node: Node, name: Node | None, body: Node | None) -> tuple[str, tuple[int, ...]]:
     """Return the text of type parameters and bases, and the starts of the references to the bases."""
     bases: list[int] = []
-    heritage = next((child for child in node.named_children if child.type == "class_heritage"), None)
+    heritage = child_of_kind(node, "class_heritage")
     clauses = heritage.named_children if heritage is not None else []
     for clause in clauses:
         if clause.type == "extends_clause":
@@ -313,11 +279,11 @@ def _own_decorators(walk: Walk, node: Node) -> tuple[str, ...]:
 
 
 def member_name(walk: Walk, name: Node | None) -> tuple[str, Extent | None]:
-    """Return the name of a member and where it stands; a computed name or a number is none."""
+    """Return the name of a member and where it is; a computed name or a number is none."""
     if name is None or name.end_byte <= name.start_byte:
         return "", None
     if name.type in {"property_identifier", "private_property_identifier"}:
-        return walk.text.cut(*name.byte_range), name.byte_range
+        return walk.text.of(name), name.byte_range
     text = literal_text(walk, name)
     if name.type == "string" and text is not None and _IDENTIFIER.fullmatch(text):
         return text, (name.start_byte + 1, name.end_byte - 1)
@@ -331,7 +297,7 @@ def note_text_name(walk: Walk, name: Node | None, extent: Extent, scope: int) ->
 
 
 def _words_before(walk: Walk, node: Node, name: Node | None) -> frozenset[str]:
-    """Return the words that stand before the name of a member: `static`, `get`, `set` and others."""
+    """Return the words before the name of a member: `static`, `get`, `set` and others."""
     if name is None or name.start_byte == node.start_byte:
         return frozenset()
     begin = node.start_byte
@@ -383,21 +349,10 @@ def _define_pair(walk: Walk, pair: Node, home: int) -> None:
         return
     bare = literal_of(value)
     is_function = kind_of_value(bare, DefinitionKind.PROPERTY) is DefinitionKind.FUNCTION
-    start, end = pair.byte_range
-    number = walk.define(
-        Definition(
-            DefinitionKind.METHOD if is_function else DefinitionKind.PROPERTY,
-            text,
-            walk.path_of(home, text),
-            start,
-            end,
-            extent[0],
-            home,
-            signature=signature_of(walk, bare) if is_function and bare is not None else "",
-            documentation=walk.documentation(start),
-            type_ref=type_of_value(value) if walk.is_typed else NONE,
-        )
-    )
+    kind = DefinitionKind.METHOD if is_function else DefinitionKind.PROPERTY
+    signature = signature_of(walk, bare) if is_function and bare is not None else ""
+    type_ref = type_of_value(value) if walk.is_typed else NONE
+    number = walk.define(walk.describe(kind, home, text, pair, extent[0], signature=signature, type_ref=type_ref))
     walk.marks[extent[0]] = (DEFINITION, home, NO_SPACE, NO_RECEIVER)
     note_text_name(walk, key, extent, home)
     name_value(walk, bare, number)

@@ -74,7 +74,7 @@ def _export_value(walk: Walk, name: str, extent: tuple[int, int], value: Node | 
     """Export what is assigned: what a name means, a loaded module, or a definition made by the assignment itself."""
     is_certain = walk.scope == 0
     if value is not None and value.type == "identifier":
-        local = walk.text.cut(*value.byte_range)
+        local = walk.text.of(value)
         walk.tables.exports.append(RawExport(name, local, IN_VALUES, walk.scope, COMMONJS, is_certain=is_certain))
         return
     is_named_by_itself = value is not None and value.type in {"function_expression", "generator_function", "class"}
@@ -133,7 +133,7 @@ def _export_object(walk: Walk, value: Node) -> None:
     is_certain = walk.scope == 0
     for part in value.named_children:
         if part.type == "shorthand_property_identifier":
-            name = walk.text.cut(*part.byte_range)
+            name = walk.text.of(part)
             walk.tables.exports.append(RawExport(name, name, IN_VALUES, walk.scope, COMMONJS, is_certain=is_certain))
         elif part.type == "pair":
             key, inner = part.child_by_field_name("key"), part.child_by_field_name("value")
@@ -147,7 +147,7 @@ def _export_object(walk: Walk, value: Node) -> None:
             key = part.child_by_field_name("name")
             if key is not None and key.type == "property_identifier":
                 walk.tables.own_name_exports[key.start_byte] = len(walk.tables.exports)
-                name = walk.text.cut(*key.byte_range)
+                name = walk.text.of(key)
                 walk.tables.exports.append(RawExport(name, "", 0, walk.scope, COMMONJS, is_certain=is_certain))
         elif part.type != "comment":
             walk.tables.exports.append(RawExport("", "", 0, walk.scope, INCOMPLETE, is_certain=False))
@@ -155,7 +155,7 @@ def _export_object(walk: Walk, value: Node) -> None:
 
 def _export_pair(walk: Walk, name: str, extent: tuple[int, int], value: Node | None) -> None:
     if value is not None and value.type == "identifier":
-        local = walk.text.cut(*value.byte_range)
+        local = walk.text.of(value)
         is_certain = walk.scope == 0
         walk.tables.exports.append(RawExport(name, local, IN_VALUES, walk.scope, COMMONJS, is_certain=is_certain))
         return
@@ -207,7 +207,7 @@ def _loaded_source(walk: Walk, value: Node | None) -> str | None:
     if value is None or value.type != "call_expression":
         return None
     function = value.child_by_field_name("function")
-    if function is None or function.type != "identifier" or walk.text.cut(*function.byte_range) != "require":
+    if function is None or function.type != "identifier" or walk.text.of(function) != "require":
         return None
     return literal_argument(walk, value)
 
@@ -215,7 +215,7 @@ def _loaded_source(walk: Walk, value: Node | None) -> str | None:
 def _key_text(walk: Walk, key: Node | None) -> str:
     if key is None:
         return ""
-    return walk.text.cut(*key.byte_range) if key.type == "property_identifier" else literal_text(walk, key) or ""
+    return walk.text.of(key) if key.type == "property_identifier" else literal_text(walk, key) or ""
 
 
 def _is_void(walk: Walk, value: Node | None) -> bool:

@@ -37,7 +37,7 @@ class PathRules:
             yield path
 
     def _best(self, source: str) -> tuple[tuple[str, ...], str]:
-        """Return the targets of the pattern that fits a name best, and what its star stands for."""
+        """Return the targets of the pattern that fits a name best, and what its star matches."""
         found: tuple[tuple[str, ...], str] = ((), "")
         longest = -1
         for pattern, targets in self.paths:

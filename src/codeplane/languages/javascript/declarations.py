@@ -27,6 +27,7 @@ from codeplane.languages.javascript.tables import (
     This,
 )
 from codeplane.languages.javascript.walking import REFERENCE, Walk
+from codeplane.languages.nodes import name_of
 
 _NAMES: Final = frozenset({"identifier", "shorthand_property_identifier_pattern"})
 _FUNCTIONS: Final = frozenset({"arrow_function", "function_expression", "generator_function"})
@@ -105,11 +106,11 @@ def take_with(walk: Walk, node: Node) -> bool:
 
 def take_function(walk: Walk, node: Node) -> bool:
     """Read a function declaration or the signature of an overload."""
-    name = node.child_by_field_name("name")
-    if name is None or not name.byte_range[1] > name.byte_range[0]:
+    name = name_of(node)
+    if name is None:
         open_function(walk, node, walk.tables.scopes[walk.scope].path, this=None)
         return True
-    outer, text = walk.scope, walk.text.cut(*name.byte_range)
+    outer, text = walk.scope, walk.text.of(name)
     is_signature = node.type == "function_signature"
     path = walk.path_of(outer, text)
     scope = open_function(walk, node, path, this=None)
@@ -119,18 +120,10 @@ def take_function(walk: Walk, node: Node) -> bool:
         # Which result a call has depends on the signature it means.
         walk.tables.definitions[number] = walk.tables.definitions[number]._replace(type_ref=NONE)
         return True
-    start, end = node.byte_range
-    definition = Definition(
-        DefinitionKind.FUNCTION,
-        text,
-        path,
-        start,
-        end,
-        name.start_byte,
-        outer,
+    definition = walk.describe(
+        *(DefinitionKind.FUNCTION, outer, text, node, name.start_byte),
         body_scope=scope,
         signature=signature_of(walk, node),
-        documentation=walk.documentation(start),
         type_ref=result_type(walk, node),
     )
     if number != NONE:
@@ -148,13 +141,13 @@ def take_function_expression(walk: Walk, node: Node) -> bool:
     if node.type == "arrow_function":
         walk.give_body(number, open_function(walk, node, path, this=walk.this))
         return True
-    name = node.child_by_field_name("name")
-    if name is None or not name.byte_range[1] > name.byte_range[0]:
+    name = name_of(node)
+    if name is None:
         walk.give_body(number, open_function(walk, node, path, this=None))
         return True
     own = walk.open_scope(OWN_NAME, node.byte_range, path)
     walk.enter(own, this=None)
-    text = walk.text.cut(*name.byte_range)
+    text = walk.text.of(name)
     own_path = walk.path_of(own, text) if number == NONE else path
     scope = open_function(walk, node, own_path, this=None)
     walk.give_body(number, scope)
@@ -417,11 +410,11 @@ def _note_value(walk: Walk, name: Node, value: Node | None) -> None:
         return
     if value.type == "assignment_expression" and not walk.is_typed and walk.scope == 0:
         target = _inner_target(value)
-        if target is not None and walk.text.cut(*target.byte_range) == "module.exports":
-            walk.exported_targets[target.start_byte] = walk.text.cut(*name.byte_range)
-    elif value.type == "call_expression" and walk.text.cut(*name.byte_range) == "require":
+        if target is not None and walk.text.of(target) == "module.exports":
+            walk.exported_targets[target.start_byte] = walk.text.of(name)
+    elif value.type == "call_expression" and walk.text.of(name) == "require":
         function = value.child_by_field_name("function")
-        if function is not None and walk.text.cut(*function.byte_range).endswith("createRequire"):
+        if function is not None and walk.text.of(function).endswith("createRequire"):
             walk.tables.makes_require = True
 
 
@@ -466,7 +459,7 @@ def _overloaded(walk: Walk, scope: int, name: str) -> int:
 
 
 def _replace_signature(walk: Walk, number: int, definition: Definition) -> None:
-    """Let the implementation stand for a function whose overload signatures came before it."""
+    """Let the implementation define a function whose overload signatures came before it."""
     signature = walk.tables.definitions[number]
     walk.tables.demoted.add(signature.name_start)
     documentation = signature.documentation or definition.documentation

@@ -19,7 +19,7 @@ def read_watched(walk: Walk, root: Node, bindings: Bindings, is_over: IsOver) ->
     """Read the calls of `require`, `eval`, `Function` and `Reflect`; names that the file binds itself are not meant.
 
     Raises:
-        OutOfTimeError: `is_over` said so; finding a node again takes longer the more nodes stand before it.
+        OutOfTimeError: `is_over` said so; finding a node again takes longer the more nodes come before it.
     """
     for number, watched in enumerate(walk.tables.watched):
         if number % _LOOKS == _LOOKS - 1 and is_over():
@@ -72,7 +72,7 @@ def _read_reflect(walk: Walk, member: Node) -> None:
     name = member.child_by_field_name("property") if member.type == "member_expression" else None
     if call is None or call.type != "call_expression" or name is None:
         return
-    if walk.text.cut(*name.byte_range) not in _REFLECTED:
+    if walk.text.of(name) not in _REFLECTED:
         return
     arguments = call.child_by_field_name("arguments")
     values = [one for one in arguments.named_children if one.type != "comment"] if arguments is not None else []

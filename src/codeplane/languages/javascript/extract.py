@@ -6,11 +6,12 @@ from typing import Final
 from tree_sitter import Node
 
 from codeplane.core.clock import Clock
+from codeplane.languages.binding import settled_imports
 from codeplane.languages.facts import FileFacts, Scope
 from codeplane.languages.javascript.dynamic import read_watched
 from codeplane.languages.javascript.grammars import JAVASCRIPT, TSX, TYPESCRIPT, Dialect
 from codeplane.languages.javascript.repair import repaired
-from codeplane.languages.javascript.scoping import Bindings, settled_imports
+from codeplane.languages.javascript.scoping import Bindings
 from codeplane.languages.javascript.settling import (
     define_assigned_members,
     set_owners,
@@ -20,31 +21,16 @@ from codeplane.languages.javascript.settling import (
     settle_this,
 )
 from codeplane.languages.javascript.tables import Tables
-from codeplane.languages.javascript.texts import SourceText
+from codeplane.languages.javascript.texts import ScriptText
 from codeplane.languages.javascript.walking import Walk
 from codeplane.languages.parsing import SYSTEM_CLOCK, IsOver, extract_within_limits
 
 _STRICT: Final = (b"'use strict'", b'"use strict"')
 
 
-def extract_javascript(source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:
-    """Return what a JavaScript file, with or without JSX, says about itself."""
-    return extract_within_limits(source, JAVASCRIPT.grammar, partial(_read, JAVASCRIPT), clock)
-
-
-def extract_typescript(source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:
-    """Return what a TypeScript file says about itself."""
-    return extract_within_limits(source, TYPESCRIPT.grammar, partial(_read, TYPESCRIPT), clock)
-
-
-def extract_tsx(source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:
-    """Return what a TypeScript file with JSX says about itself."""
-    return extract_within_limits(source, TSX.grammar, partial(_read, TSX), clock)
-
-
 def _read(dialect: Dialect, source: bytes, root: Node, is_over: IsOver) -> FileFacts:
     root, n_errors = repaired(dialect, source, root, is_over)
-    walk = Walk(SourceText(source), root, is_typed=dialect.is_typed)
+    walk = Walk(ScriptText(source), root, is_typed=dialect.is_typed)
     walk.run(root, dialect.actions, dialect.handlers, is_over)
     tables = walk.tables
     tables.is_strict = tables.is_strict or source.lstrip().startswith(_STRICT)
@@ -75,3 +61,29 @@ def _sort_names(tables: Tables) -> None:
     moved = {old: new for new, old in enumerate(order)}
     tables.names = [tables.names[number] for number in order]
     tables.this_rows = [(moved[number], this) for number, this in tables.this_rows]
+
+
+def _extract(dialect: Dialect, source: bytes, clock: Clock) -> FileFacts:
+    return extract_within_limits(source, dialect.grammar, partial(_read, dialect), clock)
+
+
+def extract_javascript(source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:
+    """Return the facts of a JavaScript file, with or without JSX."""
+    return _extract(JAVASCRIPT, source, clock)
+
+
+def extract_typescript(source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:
+    """Return the facts of a TypeScript file."""
+    return _extract(TYPESCRIPT, source, clock)
+
+
+def extract_tsx(source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:
+    """Return the facts of a TypeScript file with JSX."""
+    return _extract(TSX, source, clock)
+
+
+DIALECTS: Final = {
+    "javascript": (extract_javascript, JAVASCRIPT.grammar),
+    "typescript": (extract_typescript, TYPESCRIPT.grammar),
+    "tsx": (extract_tsx, TSX.grammar),
+}

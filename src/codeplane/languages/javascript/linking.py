@@ -85,6 +85,6 @@ LINKING: Final = LinkingRules(
     build=JavaScriptLinker,
     exports_are_explicit=True,
     statics_are_apart=True,
-    members_stand_outside=True,
+    members_may_be_outside=True,
     config_names=_CONFIG_NAMES,
 )

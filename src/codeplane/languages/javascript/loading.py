@@ -33,7 +33,7 @@ def take_loaded(walk: Walk, name: Node, value: Node, *, is_var: bool, is_const: 
         holder, part = value.child_by_field_name("object"), value.child_by_field_name("property")
         if holder is None or part is None or part.type != "property_identifier":
             return False
-        call, member = holder, walk.text.cut(*part.byte_range)
+        call, member = holder, walk.text.of(part)
     source, kind = _loaded(walk, call)
     if source is None:
         return False
@@ -111,12 +111,12 @@ def _loaded(walk: Walk, call: Node) -> tuple[str | None, str]:
     if kind == DYNAMIC:
         is_load = function.type == "import"
     else:
-        is_load = function.type == "identifier" and walk.text.cut(*function.byte_range) == "require"
+        is_load = function.type == "identifier" and walk.text.of(function) == "require"
     return (literal_argument(walk, call) if is_load else None), kind
 
 
 def _call_start(call: Node) -> int:
-    """Return where the word `require` or `import` of a load stands."""
+    """Return where the word `require` or `import` of a load is."""
     while call.type in {"parenthesized_expression", "await_expression"}:
         call = call.named_children[0]
     return call.start_byte
@@ -139,12 +139,12 @@ def _bind_part(walk: Walk, part: Node, what: tuple[str, str], *, is_var: bool, i
     if part.type == "comment":
         return
     if part.type == "shorthand_property_identifier_pattern":
-        name = walk.text.cut(*part.byte_range)
+        name = walk.text.of(part)
         _bind(walk, part, (source, name, kind), is_var=is_var, is_const=is_const)
         return
     key, value = part.child_by_field_name("key"), part.child_by_field_name("value")
     if key is not None and value is not None:
-        imported, local = walk.text.cut(*key.byte_range), walk.text.cut(*value.byte_range)
+        imported, local = walk.text.of(key), walk.text.of(value)
         _bind(walk, value, (source, imported, kind), is_var=is_var, is_const=is_const)
         walk.marks[key.start_byte] = walk.marks.get(value.start_byte, LEFT_OUT)
         walk.tables.keys[key.start_byte] = local

@@ -28,6 +28,7 @@ from codeplane.languages.javascript.tables import (
     RawExport,
 )
 from codeplane.languages.javascript.walking import DEFINITION, Walk
+from codeplane.languages.nodes import child_of_kind
 
 IMPORT: Final = "js_import"
 IMPORT_TYPE: Final = "ts_import_type"
@@ -100,7 +101,7 @@ def take_export(walk: Walk, node: Node) -> bool:
         walk.anchors[value.start_byte] = node.start_byte
         _export_value(walk, node, value)
         return True
-    clause = next((child for child in node.named_children if child.type == "export_clause"), None)
+    clause = child_of_kind(node, "export_clause")
     if clause is not None:
         is_type = any(child.type == "type" for child in node.children)
         for specifier in clause.named_children:
@@ -137,7 +138,7 @@ def _take_import_clause(walk: Walk, source: str, kind: str, clause: Node) -> Non
         if part.type == "identifier":
             _import_one(walk, (source, DEFAULT, kind), part, part)
         elif part.type == "namespace_import":
-            name = next((child for child in part.named_children if child.type == "identifier"), None)
+            name = child_of_kind(part, "identifier")
             if name is not None:
                 _import_one(walk, (source, None, kind), name, name)
         elif part.type == "named_imports":
@@ -153,14 +154,14 @@ def _take_import_specifier(walk: Walk, source: str, kind: str, specifier: Node) 
         return
     if first is not None and first.type in {"type", "typeof"} and first.start_byte != name.start_byte:
         kind = IMPORT_TYPE
-    imported = literal_text(walk, name) if name.type == "string" else walk.text.cut(*name.byte_range)
+    imported = literal_text(walk, name) if name.type == "string" else walk.text.of(name)
     if imported is not None:
         _import_one(walk, (source, imported, kind), name, alias or name)
 
 
 def _take_import_require(walk: Walk, clause: Node) -> None:
     source = literal_text(walk, clause.child_by_field_name("source"))
-    name = next((child for child in clause.named_children if child.type == "identifier"), None)
+    name = child_of_kind(clause, "identifier")
     if source is not None and name is not None:
         _import_one(walk, (source, None, REQUIRE), name, name)
 
@@ -209,7 +210,7 @@ def _export_local(walk: Walk, specifier: Node, *, is_type: bool) -> None:
         return
     first = specifier.child(0)
     is_type = is_type or (first is not None and first.type == "type" and first.start_byte != name.start_byte)
-    local = walk.text.cut(*name.byte_range)
+    local = walk.text.of(name)
     _row(walk, name, _EXPORT_ROLE, walk.scope, local)
     if alias is not None and alias.type in _WORDS:
         _row(walk, alias, _EXPORT_ROLE, walk.scope, local)
@@ -247,14 +248,14 @@ def _declared_names(walk: Walk, declaration: Node) -> list[str]:
         name = name.child_by_field_name("object")
     if name is None or name.type not in {"identifier", "type_identifier"} or name.end_byte <= name.start_byte:
         return []
-    return [walk.text.cut(*name.byte_range)]
+    return [walk.text.of(name)]
 
 
 def _export_value(walk: Walk, node: Node, value: Node) -> None:
     """Read `export default` of an expression; a function or class without a name is called `default`."""
     is_open = True
     if value.type == "identifier":
-        name = walk.text.cut(*value.byte_range)
+        name = walk.text.of(value)
         walk.marks[value.start_byte] = (_EXPORT_ROLE, walk.scope, ANY_SPACE, NO_RECEIVER)
         if walk.scope == 0:
             walk.tables.exports.append(RawExport(DEFAULT, name, IN_ALL, 0, EXPLICIT))
@@ -297,7 +298,7 @@ def _take_odd_export(walk: Walk, node: Node) -> bool:
         return False
     if walk.scope == 0:
         if name.type == "identifier":
-            local = walk.text.cut(*name.byte_range)
+            local = walk.text.of(name)
             walk.tables.exports.append(RawExport(DEFAULT, local, IN_ALL, 0, ASSIGNED))
             walk.marks[name.start_byte] = (_EXPORT_ROLE, walk.scope, ANY_SPACE, NO_RECEIVER)
         else:
@@ -306,7 +307,7 @@ def _take_odd_export(walk: Walk, node: Node) -> bool:
 
 
 def _name_text(walk: Walk, name: Node) -> str:
-    return (literal_text(walk, name) or "") if name.type == "string" else walk.text.cut(*name.byte_range)
+    return (literal_text(walk, name) or "") if name.type == "string" else walk.text.of(name)
 
 
 def _row(walk: Walk, name: Node, role: int, scope: int, key: str) -> None:

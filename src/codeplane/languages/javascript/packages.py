@@ -22,7 +22,7 @@ _NOT_CODE: Final = frozenset({"css", "json", "scss", "svg", "wasm"})
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A `package.json` and the directory it stands in."""
+    """A `package.json` and its directory."""
 
     directory: str
     json: JsonObject
@@ -180,7 +180,7 @@ class Packages:
         return self._members[root]
 
     def _patterns(self, directory: str) -> tuple[str, ...]:
-        """Return the globs of the workspace whose root a directory is, none when it is no root."""
+        """Return the globs of the workspace whose root a directory is, none when it is not a root."""
         package = self.at(directory)
         workspaces = package.json.get("workspaces") if package is not None else None
         if isinstance(workspaces, dict):

@@ -7,7 +7,7 @@ from typing import Final
 TYPED: Final = (".ts", ".tsx", ".mts", ".cts")
 _ENDINGS: Final = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".d.mts", ".d.cts", ".mjs", ".cjs")
 _ENDINGS_FROM_JAVASCRIPT: Final = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".d.ts")
-# What a written ending may stand for, where the file that is meant is the source of what is named.
+# What a written ending may mean, where the file that is meant is the source of what is named.
 _SOURCES: Final = {
     ".js": (".ts", ".tsx", ".d.ts"),
     ".jsx": (".tsx", ".d.ts"),
@@ -85,7 +85,7 @@ class Places:
         return found
 
     def sources_below(self, package: str, target: str) -> dict[str, str]:
-        """Return the files that a target with a star means, by what stands for the star."""
+        """Return the files that a target with a star means, by what the star matches."""
         before, _, after = target.partition("*")
         base = self._source_directory(package, normal(join(package, before.rpartition("/")[0])) or package)
         start = join(base, before.rpartition("/")[2]) if before.rpartition("/")[2] else f"{base}/" if base else ""

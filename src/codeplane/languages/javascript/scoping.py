@@ -116,17 +116,6 @@ class Bindings:
                     self.merged[body] = name
 
 
-def settled_imports(imports: list[Import], binds: list[LocalBind]) -> list[Import]:
-    """Return the imports, those whose name can also mean something else marked UNCERTAIN."""
-    doubtful = {target for _, _, kind, target, certainty, _ in binds if certainty and kind is BindTarget.IMPORT}
-    if not doubtful:
-        return imports
-    return [
-        fact._replace(certainty=Certainty.UNCERTAIN) if number in doubtful else fact
-        for number, fact in enumerate(imports)
-    ]
-
-
 def _rank(place: Place) -> int:
     """Put the declaration first that is the thing itself."""
     if place.flavour in _LEADING or place.flavour == IMPORTED:

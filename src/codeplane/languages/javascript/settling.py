@@ -39,8 +39,8 @@ _OF_EVERY_FUNCTION: Final = frozenset(
 def define_assigned_members(tables: Tables, bindings: Bindings) -> None:
     """Define the members that methods make by assigning to `this`, unless the class or a base of it has them.
 
-    Where a base stands elsewhere it may have them: then the definition belongs to the method it stands in, so that
-    nobody finds it as a member.
+    Where a base is elsewhere it may have them: then the definition belongs to the method it is in, so that
+    it is not found as a member.
     """
     if not tables.this_assignments:
         return
@@ -65,7 +65,7 @@ def define_assigned_members(tables: Tables, bindings: Bindings) -> None:
 
 
 class _Families:
-    """The classes of a file with their bases, as far as they stand in it.
+    """The classes of a file with their bases, as far as they are in it.
 
     Invariant: `assigned` has the members that were defined by an assignment, by class scope and name.
     """
@@ -80,7 +80,7 @@ class _Families:
         self._base_rows = {row[0]: row for row in tables.names if row[0] in starts} if starts else {}
 
     def bases_of(self, class_scope: int) -> list[int]:
-        """Return the scopes of all bases of a class, NONE for one that stands elsewhere."""
+        """Return the scopes of all bases of a class, NONE for one that is elsewhere."""
         if class_scope in self._bases:
             return self._bases[class_scope]
         found: list[int] = []
@@ -200,7 +200,7 @@ def _has_member(tables: Tables, this: This, name: str) -> bool:
 
 
 def _demote(tables: Tables, references: list[Reference]) -> None:
-    """Let names of overload signatures be references to the function that stands for all of them."""
+    """Let names of overload signatures be references to the one function that they declare."""
     for number, (start, name, scope, role, receiver, bind) in enumerate(references):
         if role == DEFINITION and start in tables.demoted:
             is_member = tables.names[number][5] == NO_SPACE

@@ -145,7 +145,7 @@ class Tables:
 
     - `keys`: for a renamed import or export by its start, the local name that is looked up.
     - `assigned`: the starts of names that are assigned to after their declaration.
-    - `demoted`: the starts of names whose definition turned out to stand elsewhere.
+    - `demoted`: the starts of names whose definition turned out to be elsewhere.
     - `this_rows`: the numbers of the name rows that are members of `this`, with what it is.
     - `loads`: the range of imports made by the call of `require` or `import` at a start.
     - `mutable_imports`: the imports whose name is a `let` or `var`.

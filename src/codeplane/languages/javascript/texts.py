@@ -1,7 +1,9 @@
-"""Cut texts out of the source: signatures, documentation, what stands before a name."""
+"""Cut texts out of the source: signatures, documentation, what comes before a name."""
 
 import re
 from typing import Final
+
+from codeplane.languages.source_text import SourceText, fold, without_comments
 
 _STRING_OR_COMMENT: Final = re.compile(
     r"""('(?>(?:\\.|[^'\\\n])*)'|"(?>(?:\\.|[^"\\\n])*)"|`(?>(?:\\[\s\S]|[^`\\])*)`)|//[^\n]*|/\*[\s\S]*?\*/"""
@@ -11,41 +13,23 @@ _LINK: Final = re.compile(rf"{_TRIVIA}!?{_TRIVIA}\??\.{_TRIVIA}")
 _PREFIX: Final = re.compile(r"(?>(?:(?:export|default|declare|abstract|async|const|let|var)\s+)*)$")
 _TAG: Final = re.compile(r"^\s*@", re.MULTILINE)
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n")
-_TIGHT: Final = (("( ", "("), ("[ ", "["), (", )", ")"), (" )", ")"), (", ]", "]"), (" ]", "]"), (", >", ">"))
 _MAX_LINK: Final = 2_000
 _MAX_TEXT: Final = 1_000
 _MAX_COMMENT: Final = 20_000
 _FAR: Final = 4_000
 
 
-class SourceText:
-    """A file whose characters are addressed by byte.
+class ScriptText(SourceText):
+    """The text of a JavaScript or TypeScript file."""
 
-    Invariant: `bytewise` has exactly one character per byte, so that slicing costs no decoding, and a newline after
-    the last, so that looking one character back from the start is harmless.
-    """
-
-    __slots__ = ("bytewise", "is_ascii")
-
-    def __init__(self, source: bytes) -> None:
-        self.bytewise = source.decode("latin-1") + "\n"
-        self.is_ascii = source.isascii()
-
-    def cut(self, start: int, end: int) -> str:
-        """Return the real text between two byte offsets."""
-        piece = self.bytewise[start:end]
-        return piece if piece.isascii() else piece.encode("latin-1").decode("utf-8", "replace")
+    __slots__ = ()
 
     def folded(self, start: int, end: int) -> str:
         """Return the text with comments dropped and white space folded, cut where it is very long."""
         text = self.cut(start, min(end, start + _FAR))
         if "/" in text:
-            text = _STRING_OR_COMMENT.sub(_keep_strings, text)
-        if "\n" in text or "  " in text or "\t" in text:
-            text = " ".join(text.split())
-            for wide, tight in _TIGHT:
-                text = text.replace(wide, tight)
-        return text[:_MAX_TEXT].strip()
+            text = without_comments(text, _STRING_OR_COMMENT, " ")
+        return fold(text)[:_MAX_TEXT].strip()
 
     def are_linked(self, end: int, start: int) -> bool:
         """Say whether between two names there is nothing but the dot of a member access."""
@@ -64,13 +48,13 @@ class SourceText:
         return text[place] if place >= 0 else ""
 
     def documentation(self, start: int) -> str:
-        """Return the first paragraph of the `/** … */` that stands right before a declaration, on one line."""
+        """Return the first paragraph of the `/** … */` right before a declaration, on one line."""
         text = self.bytewise
         place = start
         while place and text[place - 1].isspace():
             place -= 1
         if place and text[place - 1].isalpha():
-            # What stands between comment and declaration is part of the statement.
+            # What is between comment and declaration is part of the statement.
             prefix = _PREFIX.search(text, max(0, place - 60), place + 1)
             place = prefix.start() if prefix is not None else place
             while place and text[place - 1].isspace():
@@ -87,7 +71,3 @@ def _first_paragraph(comment: str) -> str:
     lines = [line.strip().removeprefix("*").strip() for line in comment.split("\n")]
     words = _BLANK_LINE.split(_TAG.split("\n".join(lines).strip(), maxsplit=1)[0].strip(), maxsplit=1)[0]
     return " ".join(words.split())[:_MAX_TEXT]
-
-
-def _keep_strings(match: re.Match[str]) -> str:
-    return match.group(1) or " "

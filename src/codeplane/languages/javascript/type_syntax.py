@@ -2,7 +2,7 @@
 
 from tree_sitter import Node
 
-from codeplane.languages.facts import KEYWORD, NO_RECEIVER, NONE, Definition, DefinitionKind
+from codeplane.languages.facts import KEYWORD, NO_RECEIVER, NONE, DefinitionKind
 from codeplane.languages.javascript.classes import member_name, note_text_name
 from codeplane.languages.javascript.declarations import open_function, open_type_parameters
 from codeplane.languages.javascript.tables import (
@@ -21,14 +21,15 @@ from codeplane.languages.javascript.tables import (
     VALUES,
 )
 from codeplane.languages.javascript.walking import DEFINITION, REFERENCE, Walk
+from codeplane.languages.nodes import child_of_kind, name_of
 
 
 def take_alias(walk: Walk, node: Node) -> bool:
     """Read `type A = …`; an alias of an object type has its properties as members."""
-    name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-    if name is None or name.end_byte <= name.start_byte:
+    name, value = name_of(node), node.child_by_field_name("value")
+    if name is None:
         return True
-    outer, text = walk.scope, walk.text.cut(*name.byte_range)
+    outer, text = walk.scope, walk.text.of(name)
     parameters = node.child_by_field_name("type_parameters")
     signature = walk.text.folded(*parameters.byte_range) if parameters is not None else ""
     path = walk.path_of(outer, text)
@@ -37,18 +38,8 @@ def take_alias(walk: Walk, node: Node) -> bool:
     if value is not None and value.type == "object_type":
         scope = walk.open_scope(INTERFACE, value.byte_range, path)
         walk.bodies[value.start_byte] = scope
-    start, end = node.byte_range
-    definition = Definition(
-        DefinitionKind.TYPE,
-        text,
-        path,
-        start,
-        end,
-        name.start_byte,
-        outer,
-        body_scope=scope,
-        signature=signature,
-        documentation=walk.documentation(start),
+    definition = walk.describe(
+        DefinitionKind.TYPE, outer, text, node, name.start_byte, body_scope=scope, signature=signature
     )
     walk.bind(outer, ALIAS_NAME, walk.define(definition))
     return True
@@ -56,24 +47,13 @@ def take_alias(walk: Walk, node: Node) -> bool:
 
 def take_enum(walk: Walk, node: Node) -> bool:
     """Read an enum; its members see each other."""
-    name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-    if name is None or body is None or name.end_byte <= name.start_byte:
+    name, body = name_of(node), node.child_by_field_name("body")
+    if name is None or body is None:
         return True
-    outer, text = walk.scope, walk.text.cut(*name.byte_range)
+    outer, text = walk.scope, walk.text.of(name)
     path = walk.path_of(outer, text)
     scope = walk.open_scope(ENUM, body.byte_range, path)
-    start, end = node.byte_range
-    definition = Definition(
-        DefinitionKind.ENUM,
-        text,
-        path,
-        start,
-        end,
-        name.start_byte,
-        outer,
-        body_scope=scope,
-        documentation=walk.documentation(start),
-    )
+    definition = walk.describe(DefinitionKind.ENUM, outer, text, node, name.start_byte, body_scope=scope)
     walk.bind(outer, ENUM_NAME, walk.define(definition))
     walk.marks[name.start_byte] = (DEFINITION, outer, VALUES, NO_RECEIVER)
     walk.enter(scope, this=None)
@@ -86,7 +66,6 @@ def take_module(walk: Walk, node: Node) -> bool:
     """Read a namespace or an ambient module."""
     name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
     parts = _module_parts(name)
-    start, end = node.byte_range
     for position, part in enumerate(parts):
         outer = walk.scope
         begin, finish = part.byte_range
@@ -98,20 +77,8 @@ def take_module(walk: Walk, node: Node) -> bool:
         text = walk.text.cut(begin, finish)
         path = walk.path_of(outer, text)
         scope = walk.open_scope(MODULE, node.byte_range, path, holds_var=True)
-        documentation = walk.documentation(start) if position == 0 else ""
-        number = walk.define(
-            Definition(
-                DefinitionKind.MODULE,
-                text,
-                path,
-                start,
-                end,
-                begin,
-                outer,
-                body_scope=scope,
-                documentation=documentation,
-            )
-        )
+        definition = walk.describe(DefinitionKind.MODULE, outer, text, node, begin, path=path, body_scope=scope)
+        number = walk.define(definition if position == 0 else definition._replace(documentation=""))
         if is_text:
             walk.take_text(begin, finish, outer)
         else:
@@ -135,7 +102,7 @@ def take_function_type(walk: Walk, node: Node) -> bool:
 def take_index_signature(walk: Walk, node: Node) -> bool:
     """Read `[key: string]: …` and `[K in …]: …`."""
     name = node.child_by_field_name("name")
-    clause = next((child for child in node.named_children if child.type == "mapped_type_clause"), None)
+    clause = child_of_kind(node, "mapped_type_clause")
     kind, flavour = DefinitionKind.PARAMETER, PARAMETER
     if clause is not None:
         name = clause.child_by_field_name("name")
@@ -180,7 +147,7 @@ def take_infer(walk: Walk, node: Node) -> bool:
     if name is None or name.type != "type_identifier" or not walk.conditionals or name.end_byte <= name.start_byte:
         return True
     scope = walk.conditionals[-1][2]
-    if walk.text.cut(*name.byte_range) in walk.tables.scopes[scope].places:
+    if walk.text.of(name) in walk.tables.scopes[scope].places:
         walk.marks[name.start_byte] = (REFERENCE, scope, TYPES, NO_RECEIVER)
     else:
         walk.declare(DefinitionKind.TYPE, scope, name.byte_range, ALIAS_NAME)
@@ -218,19 +185,7 @@ def _define_enum_member(walk: Walk, member: Node, scope: int) -> None:
     text, extent = member_name(walk, name)
     if extent is None:
         return
-    start, end = member.byte_range
-    number = walk.define(
-        Definition(
-            DefinitionKind.CONSTANT,
-            text,
-            walk.path_of(scope, text),
-            start,
-            end,
-            extent[0],
-            scope,
-            documentation=walk.documentation(start),
-        )
-    )
+    number = walk.define(walk.describe(DefinitionKind.CONSTANT, scope, text, member, extent[0]))
     walk.bind(scope, LEXICAL, number)
     note_text_name(walk, name, extent, scope)
 

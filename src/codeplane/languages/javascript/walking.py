@@ -1,4 +1,4 @@
-"""Go once over the syntax tree of a file, in the order of the source, and write down what each identifier does.
+"""Go once over the syntax tree of a file, in the order of the source, and record what each identifier does.
 
 Measured on public TypeScript (390 files, 2.6 MB, 850,000 nodes, 133,000 identifiers), as multiples of parsing, which
 takes 0.38 s: a cursor over all nodes that reads their kind 0.39, a query for the identifiers alone 0.53. So there is no
@@ -41,7 +41,7 @@ from codeplane.languages.javascript.tables import (
     Watched,
 )
 from codeplane.languages.javascript.tables import This as ThisMeaning
-from codeplane.languages.javascript.texts import SourceText
+from codeplane.languages.javascript.texts import ScriptText
 from codeplane.languages.parsing import IsOver, OutOfTimeError
 
 # What to do at a node, by its kind; numbers from FIRST_HANDLER on are handlers.
@@ -74,7 +74,7 @@ _MEMBER_PARENTS: Final = frozenset({"member_expression", "nested_identifier", "s
 
 
 class Walk:
-    """Where the walk stands.
+    """The position of the walk.
 
     Invariant: `scope`, `this` and `container` are those of the current node: the scope in which names are looked up,
     what `this` means (None outside of classes), and the scope to which members belong that are defined right here
@@ -83,7 +83,7 @@ class Walk:
     function, class or object belongs to, `marks` what is known of an identifier, all by start.
     """
 
-    def __init__(self, text: SourceText, root: Node, *, is_typed: bool) -> None:
+    def __init__(self, text: ScriptText, root: Node, *, is_typed: bool) -> None:
         self.text = text
         self.is_typed = is_typed
         self.tables = Tables()
@@ -124,7 +124,7 @@ class Walk:
                 raise OutOfTimeError
             for _ in repeat(None, _CHUNK):
                 node = cursor.node
-                action = actions[node.kind_id]  # type: ignore[union-attr]  # a cursor always stands on a node
+                action = actions[node.kind_id]  # type: ignore[union-attr]  # a cursor is always on a node
                 if action == LEAF:
                     if onward():
                         continue
@@ -206,7 +206,7 @@ class Walk:
         self.tables.is_unordered = True
 
     def receiver_of(self, node: Node, chain: int, chain_end: int) -> int:
-        """Return the receiver of a name that does not stand right behind the name before its dot."""
+        """Return the receiver of a name that does not directly follow the dot of the name before."""
         start = node.start_byte
         bytewise = self.text.bytewise
         if chain_end == start - 2 and bytewise[chain_end:start] in {"?.", "!."}:
@@ -245,6 +245,27 @@ class Walk:
         """Add a definition and return its number."""
         self.tables.definitions.append(definition)
         return len(self.tables.definitions) - 1
+
+    def describe(  # noqa: PLR0913 - one parameter per field of a fact
+        self,
+        kind: DefinitionKind,
+        scope: int,
+        name: str,
+        node: Node,
+        name_start: int,
+        *,
+        path: str | None = None,
+        body_scope: int = NONE,
+        signature: str = "",
+        decorators: tuple[str, ...] = (),
+        bases: tuple[int, ...] = (),
+        type_ref: int = NONE,
+    ) -> Definition:
+        """Return the definition that a node makes, with its documentation; its path continues that of the scope."""
+        start, end = node.byte_range
+        path = self.path_of(scope, name) if path is None else path
+        head = (kind, name, path, start, end, name_start, scope, body_scope, signature, decorators)
+        return Definition(*head, self.documentation(start), bases=bases, type_ref=type_ref)
 
     def define_name(self, kind: DefinitionKind, scope: int, extent: tuple[int, int], type_ref: int = NONE) -> int:
         """Add a definition that is just a name."""

@@ -15,7 +15,7 @@ Decisions about what counts:
 - All assignments to one name in one scope are one variable with one bind, at its first binding; a reassigned parameter
   stays the parameter. A function, class or import beside anything else of the same name is UNCERTAIN, unless all are
   imports that say the same.
-- A module-level name that stands before a later star import is UNCERTAIN.
+- A module-level name before a later star import is UNCERTAIN.
 - A name that a class body or the module itself reads above its first binding is looked up outside that scope.
 - `self.x = …` in a method defines `Class.x` once, unless the class body binds `x`; it binds no name.
 - `type_ref` is given by the annotations of parameters and attributes that plainly name a class (`annotations`); not of

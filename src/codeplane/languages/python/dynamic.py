@@ -7,7 +7,7 @@ from tree_sitter import Node
 from codeplane.languages.facts import NONE, BindTarget, DynamicAccess
 from codeplane.languages.python.scoping import Bindings
 from codeplane.languages.python.tables import Tables, Watched
-from codeplane.languages.python.texts import SourceText
+from codeplane.languages.python.texts import PythonText
 
 # Which argument holds the name that is accessed.
 _KEY_ARGUMENT: Final = {
@@ -23,7 +23,7 @@ _KEY_ARGUMENT: Final = {
 _NAMESPACES: Final = frozenset({"globals", "locals", "vars"})
 
 
-def read_dynamic(tables: Tables, bindings: Bindings, root: Node, text: SourceText) -> list[DynamicAccess]:
+def read_dynamic(tables: Tables, bindings: Bindings, root: Node, text: PythonText) -> list[DynamicAccess]:
     """Return the dynamic accesses in the order of the source; names that the file defines itself are not meant."""
     found = []
     for watched in tables.watched:
@@ -51,7 +51,7 @@ def _is_meant(watched: Watched, bindings: Bindings, tables: Tables) -> bool:
     return tables.imports[meaning.target].source == "importlib"
 
 
-def _access(node: Node, name: str, text: SourceText) -> DynamicAccess | None:
+def _access(node: Node, name: str, text: PythonText) -> DynamicAccess | None:
     whole = node.parent if node.parent is not None and node.parent.type == "attribute" else node
     if whole is not node and whole.start_byte == node.start_byte:
         whole = node
@@ -79,9 +79,9 @@ def _is_value(node: Node) -> bool:
     return node.parent is not None and node.parent.type in {"argument_list", "assignment", "keyword_argument"}
 
 
-def _describe(pattern: str, node: Node, key: Node | None, text: SourceText) -> DynamicAccess:
+def _describe(pattern: str, node: Node, key: Node | None, text: PythonText) -> DynamicAccess:
     content = key.named_child(1) if key is not None and key.type == "string" and key.named_child_count == 3 else None
     start, end = node.byte_range
     if content is None or content.type != "string_content" or content.named_child_count:
         return DynamicAccess(pattern, start, end, (), True)
-    return DynamicAccess(pattern, start, end, (text.cut(*content.byte_range),), False)
+    return DynamicAccess(pattern, start, end, (text.of(content),), False)

@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from codeplane.languages.facts import NO_RECEIVER, NONE, BindTarget, Certainty, Export
 from codeplane.languages.python.tables import EXPORTS, Tables
-from codeplane.languages.python.texts import SourceText, scoping_key
+from codeplane.languages.python.texts import PythonText, scoping_key
 
 LITERAL: Final = "__all__literal"
 COMPUTED: Final = "__all__computed"
@@ -21,7 +21,7 @@ class _Statement(NamedTuple):
     replaces: bool
 
 
-def read_exports(tables: Tables, root: Node, text: SourceText) -> list[Export]:
+def read_exports(tables: Tables, root: Node, text: PythonText) -> list[Export]:
     """Return the entries of `__all__` and add them to the names; an entry without a name where it cannot be read."""
     statements = []
     for watched in tables.watched:
@@ -34,7 +34,7 @@ def read_exports(tables: Tables, root: Node, text: SourceText) -> list[Export]:
     found: list[Export] = []
     for statement in statements:
         entries, is_literal = _entries(statement.value)
-        contents = [(entry.start_byte, text.cut(*entry.byte_range)) for entry in entries]
+        contents = [(entry.start_byte, text.of(entry)) for entry in entries]
         evidence = LITERAL if is_literal else COMPUTED
         if is_literal and (is_replaced or _is_conditional(statement.node)):
             evidence = CONDITIONAL
@@ -46,7 +46,7 @@ def read_exports(tables: Tables, root: Node, text: SourceText) -> list[Export]:
     return found
 
 
-def _statement_around(node: Node, text: SourceText) -> _Statement | None:
+def _statement_around(node: Node, text: PythonText) -> _Statement | None:
     """Return the statement in which `__all__` is set or extended; None when it is only read."""
     parent = node.parent
     if parent is None:
@@ -68,13 +68,13 @@ def _statement_around(node: Node, text: SourceText) -> _Statement | None:
     return None
 
 
-def _method_call(attribute: Node, text: SourceText) -> _Statement | None:
+def _method_call(attribute: Node, text: PythonText) -> _Statement | None:
     """Read `__all__.extend([…])`, `__all__.append("…")` and the methods that make it unreadable."""
     member = attribute.child_by_field_name("attribute")
     call = attribute.parent
     if member is None or call is None or call.type != "call":
         return None
-    method = text.cut(*member.byte_range)
+    method = text.of(member)
     if method not in {"extend", "append", "remove", "insert", "clear", "pop"}:
         return None
     arguments = call.child_by_field_name("arguments")

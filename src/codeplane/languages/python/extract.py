@@ -6,6 +6,7 @@ from typing import Final
 from tree_sitter import Node
 
 from codeplane.core.clock import Clock
+from codeplane.languages.binding import settled_imports
 from codeplane.languages.facts import (
     NONE,
     Definition,
@@ -29,10 +30,10 @@ from codeplane.languages.python.annotations import narrowed_names
 from codeplane.languages.python.dynamic import read_dynamic
 from codeplane.languages.python.exports import read_exports
 from codeplane.languages.python.nesting import is_indented_too_deeply
-from codeplane.languages.python.scoping import Bindings, settled_imports
+from codeplane.languages.python.scoping import Bindings
 from codeplane.languages.python.syntax import ERRORS, PYTHON, QUERY
 from codeplane.languages.python.tables import USE, NameRow, Tables
-from codeplane.languages.python.texts import SourceText
+from codeplane.languages.python.texts import PythonText
 from codeplane.languages.python.walking import walk
 
 # By the action of a name row.
@@ -63,7 +64,7 @@ def _read(source: bytes, root: Node, is_over: IsOver) -> FileFacts:
     n_errors = len(captures.get("error", ()))
     if n_errors:
         captures = outside_errors(captures)
-    text = SourceText(source)
+    text = PythonText(source)
     tables = walk(root, captures, text, is_over)
     exports = read_exports(tables, root, text)
     if exports or n_errors:
@@ -104,8 +105,8 @@ def _references(rows: list[NameRow], bindings: Bindings) -> list[Reference]:
     return references
 
 
-def _settled_definitions(tables: Tables, text: SourceText) -> list[Definition]:
-    """Return the definitions; a parameter that is assigned again or asked for its class is no certain instance."""
+def _settled_definitions(tables: Tables, text: PythonText) -> list[Definition]:
+    """Return the definitions; a parameter that is assigned again or asked for its class is not a certain instance."""
     definitions = tables.definitions
     for number in tables.rebound:
         if number >= 0 and (definitions[number].instance_of != NONE or definitions[number].type_ref != NONE):
@@ -123,3 +124,6 @@ def _settled_definitions(tables: Tables, text: SourceText) -> list[Definition]:
 
 def _start_of_row(row: NameRow) -> int:
     return row[0]
+
+
+DIALECTS: Final = {"python": (extract, PYTHON)}

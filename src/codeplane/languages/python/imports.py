@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from tree_sitter import Node
 
 from codeplane.languages.facts import KEYWORD, NO_RECEIVER, Certainty, Import
-from codeplane.languages.python.texts import SourceText
+from codeplane.languages.python.texts import PythonText
 
 IMPORT: Final = "python_import"
 FROM: Final = "python_from"
@@ -31,7 +31,7 @@ class ImportItem(NamedTuple):
 
 
 def is_conditional(node: Node) -> bool:
-    """Say whether an import that is not in a function stands inside `if`, `try` or another block."""
+    """Say whether an import that is not in a function is inside `if`, `try` or another block."""
     if node.start_point[1] == 0:
         return False
     parent = node.parent
@@ -47,7 +47,7 @@ def local_name(fact: Import) -> str:
     return fact.alias or fact.imported_name or fact.source.split(".")[0]
 
 
-def read_import(node: Node, text: SourceText, scope: int, conditional: bool) -> list[ImportItem]:  # noqa: FBT001 - a fact
+def read_import(node: Node, text: PythonText, scope: int, conditional: bool) -> list[ImportItem]:  # noqa: FBT001 - a fact
     """Return what an import statement says, in the order of its identifiers."""
     if node.type == "import_statement":
         return [_read_module(child, text, scope, conditional) for child in node.children_by_field_name("name")]
@@ -67,7 +67,7 @@ def read_import(node: Node, text: SourceText, scope: int, conditional: bool) -> 
     return items
 
 
-def _read_module(node: Node, text: SourceText, scope: int, conditional: bool) -> ImportItem:  # noqa: FBT001 - a fact
+def _read_module(node: Node, text: PythonText, scope: int, conditional: bool) -> ImportItem:  # noqa: FBT001 - a fact
     """Read `a.b` or `a.b as c`; without alias the first part is the local name."""
     path, alias = _path_and_alias(node)
     parts = _identifiers(path, text)
@@ -77,24 +77,24 @@ def _read_module(node: Node, text: SourceText, scope: int, conditional: bool) ->
     if alias is None and names:
         names[0] = names[0]._replace(is_local=True)
     elif alias is not None:
-        local_alias = text.cut(*alias.byte_range)
+        local_alias = text.of(alias)
         names.append(ImportName(alias.start_byte, local_alias, NO_RECEIVER, True))
     return ImportItem(_fact(node, scope, (source, None, local_alias), IMPORT, conditional), names)
 
 
-def _read_name(node: Node, text: SourceText, scope: int, source: str, conditional: bool) -> ImportItem:  # noqa: FBT001 - a fact
+def _read_name(node: Node, text: PythonText, scope: int, source: str, conditional: bool) -> ImportItem:  # noqa: FBT001 - a fact
     """Read `c` or `c as d` of a `from` import; both identifiers mean the import."""
     path, alias = _path_and_alias(node)
     names = [ImportName(start, name, NO_RECEIVER, True) for start, name in _identifiers(path, text)]
     local_alias = None
     if alias is not None:
-        local_alias = text.cut(*alias.byte_range)
+        local_alias = text.of(alias)
         names.append(ImportName(alias.start_byte, local_alias, NO_RECEIVER, True))
     imported = names[0].name if names else ""
     return ImportItem(_fact(node, scope, (source, imported, local_alias), FROM, conditional), names)
 
 
-def _read_source(module: Node | None, text: SourceText) -> tuple[str, list[ImportName]]:
+def _read_source(module: Node | None, text: PythonText) -> tuple[str, list[ImportName]]:
     """Return the module text of a `from` import, dots included, and its identifiers."""
     if module is None:
         return "", []
@@ -104,7 +104,7 @@ def _read_source(module: Node | None, text: SourceText) -> tuple[str, list[Impor
         path = None
         for child in module.named_children:
             if child.type == "import_prefix":
-                dots = "".join(text.cut(*child.byte_range).split())
+                dots = "".join(text.of(child).split())
             else:
                 path = child
     parts = _identifiers(path, text)
@@ -126,17 +126,13 @@ def _path_and_alias(node: Node) -> tuple[Node | None, Node | None]:
     return node, None
 
 
-def _identifiers(path: Node | None, text: SourceText) -> list[tuple[int, str]]:
+def _identifiers(path: Node | None, text: PythonText) -> list[tuple[int, str]]:
     if path is None:
         return []
     start, end = path.byte_range
     whole = text.bytewise[start:end]
     if not whole.isascii() or not whole.replace(".", "_").isidentifier():
-        return [
-            (child.start_byte, text.cut(*child.byte_range))
-            for child in path.named_children
-            if child.type == "identifier"
-        ]
+        return [(child.start_byte, text.of(child)) for child in path.named_children if child.type == "identifier"]
     found = []
     for name in whole.split("."):
         found.append((start, name))

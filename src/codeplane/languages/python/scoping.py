@@ -84,18 +84,6 @@ class Bindings:
         return NONE
 
 
-def settled_imports(imports: list[Import], binds: list[LocalBind]) -> list[Import]:
-    """Return the imports, those whose name can also mean something else marked UNCERTAIN."""
-    uncertain, imported = Certainty.UNCERTAIN, BindTarget.IMPORT
-    doubtful = {bind[3] for bind in binds if bind[4] is uncertain and bind[2] is imported}
-    if not doubtful:
-        return imports
-    return [
-        fact._replace(certainty=Certainty.UNCERTAIN) if number in doubtful else fact
-        for number, fact in enumerate(imports)
-    ]
-
-
 def _certainty(places: list[Place], imports: list[Import]) -> Certainty:
     """Say whether all places mean one thing."""
     if all(place.target_kind is BindTarget.IMPORT for place in places):

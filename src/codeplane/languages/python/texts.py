@@ -4,6 +4,8 @@ import re
 import unicodedata
 from typing import Final
 
+from codeplane.languages.source_text import SourceText, without_comments
+
 _STRING_OR_COMMENT: Final = re.compile(
     r"""('''[\s\S]*?'''|\"\"\"[\s\S]*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")|#[^\n]*"""
 )
@@ -14,29 +16,16 @@ _DOCSTRING: Final = re.compile(
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n")
 
 
-class SourceText:
-    """A file whose characters are addressed by byte.
+class PythonText(SourceText):
+    """The text of a Python file."""
 
-    Invariant: `bytewise` has exactly one character per byte, so that slicing costs no decoding, and a newline after
-    the last, so that looking one character back from the start is harmless.
-    """
-
-    __slots__ = ("bytewise", "is_ascii")
-
-    def __init__(self, source: bytes) -> None:
-        self.bytewise = source.decode("latin-1") + "\n"
-        self.is_ascii = source.isascii()
-
-    def cut(self, start: int, end: int) -> str:
-        """Return the real text between two byte offsets."""
-        piece = self.bytewise[start:end]
-        return piece if piece.isascii() else piece.encode("latin-1").decode("utf-8", "replace")
+    __slots__ = ()
 
     def folded(self, start: int, end: int) -> str:
         """Return the text with comments dropped and white space folded."""
         text = self.cut(start, end)
         if "#" in text:
-            text = _STRING_OR_COMMENT.sub(_keep_strings, text)
+            text = without_comments(text, _STRING_OR_COMMENT, "")
         if "\n" not in text and "  " not in text and "\t" not in text:
             return text
         text = " ".join(text.replace("\\\n", " ").split())
@@ -58,7 +47,3 @@ def scoping_key(name: str, class_name: str) -> str:
     if class_name and name[:2] == "__" and not name.endswith("__"):
         return f"_{class_name}{name}"
     return name
-
-
-def _keep_strings(match: re.Match[str]) -> str:
-    return match.group(1) or ""

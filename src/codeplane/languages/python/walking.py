@@ -1,4 +1,4 @@
-"""Go once over all identifiers of a file, in order, and write down what each does."""
+"""Go once over all identifiers of a file, in order, and record what each does."""
 
 import re
 from bisect import bisect_right
@@ -42,7 +42,7 @@ from codeplane.languages.python.tables import (
     Tables,
     Watched,
 )
-from codeplane.languages.python.texts import SourceText, scoping_key
+from codeplane.languages.python.texts import PythonText, scoping_key
 
 # What the query said about an identifier.
 _PLAIN: Final = 0
@@ -57,10 +57,10 @@ _AFTER_SPACED_DOT: Final = 8
 _DELETE: Final = 9
 _TYPE_PARAMETER: Final = 10
 
-# Written out where they are asked for, they would be put together each time.
+# Constants, because a tuple display in the loop would be built each time.
 _BEHIND_DOT: Final = (_MEMBER, _AFTER_SPACED_DOT)
 _BINDING: Final = (_BIND, _WALRUS)
-# Scopes in which a name is visible only behind its binding.
+# Scopes in which a name is visible only after its binding.
 _IN_ORDER: Final = (FILE, CLASS)
 
 _MARKS_BY_CAPTURE: Final = (
@@ -137,7 +137,7 @@ _SUPERCLASSES: Final = _field("superclasses")
 _RIGHT: Final = _field("right")
 
 
-def walk(root: Node, captures: Captures, text: SourceText, is_over: Callable[[], bool]) -> Tables:
+def walk(root: Node, captures: Captures, text: PythonText, is_over: Callable[[], bool]) -> Tables:
     """Return the raw rows of one file.
 
     Raises:
@@ -157,14 +157,14 @@ def walk(root: Node, captures: Captures, text: SourceText, is_over: Callable[[],
 
 
 class _Walker:
-    """Where the walk stands.
+    """The position of the walk.
 
     Invariant: `opened` holds the scopes around the current position with their ends, innermost last; `pending` holds
     scopes whose header was seen but whose region starts later, the nearest last. A region may belong to an outer
     scope again: that is how the first iterable of a comprehension is evaluated outside.
     """
 
-    def __init__(self, root: Node, captures: Captures, text: SourceText) -> None:
+    def __init__(self, root: Node, captures: Captures, text: PythonText) -> None:
         self.root = root
         self.text = text
         self.tables = Tables()
@@ -246,8 +246,8 @@ class _Walker:
             self.tables.watched.append(Watched(start, end, name, key, self.scope))
 
     def take_member(self, mark: int, start: int, end: int, name: str) -> None:
-        """Write the row of an identifier behind a dot, and define `self.x` where it is first assigned."""
-        if mark == _AFTER_SPACED_DOT and not self.is_behind_dot(start, end):
+        """Write the row of an identifier after a dot, and define `self.x` where it is first assigned."""
+        if mark == _AFTER_SPACED_DOT and not self.is_after_dot(start, end):
             self.take_marked(_PLAIN, start, end, name)
             return
         receiver = self.chain if self.chain_end == start - 1 else self.receiver_at(start)
@@ -261,7 +261,7 @@ class _Walker:
             self.tables.watched.append(Watched(start, end, name, None, self.scope))
 
     def receiver_at(self, start: int) -> int:
-        """Return what stands before the dot of a member when it does not directly follow a name."""
+        """Return the receiver of a member whose dot does not directly follow a name."""
         bytewise = self.text.bytewise
         before = bytewise.rfind(".", 0, start) - 1
         while before >= 0 and bytewise[before] in _WHITE:
@@ -277,7 +277,7 @@ class _Walker:
         name = self.row.self_name
         return bool(name) and receiver >= 0 and self.text.bytewise[receiver : self.chain_end] == name
 
-    def is_behind_dot(self, start: int, end: int) -> bool:
+    def is_after_dot(self, start: int, end: int) -> bool:
         """Say whether an identifier that follows a dot and white space is a member."""
         node = self.root.descendant_for_byte_range(start, end)
         parent = node.parent if node is not None else None
@@ -344,7 +344,7 @@ class _Walker:
         name_node, body = node.child_by_field_id(_NAME), node.child_by_field_id(_BODY)
         if name_node is None or body is None or name_node.is_missing:
             return
-        name = self.text.cut(*name_node.byte_range)
+        name = self.text.of(name_node)
         decorators = self.take_decorators(node.start_byte)
         parameters, result = node.child_by_field_id(_PARAMETERS), node.child_by_field_id(_RETURN_TYPE)
         signature = self.text.folded(*parameters.byte_range) if parameters is not None else "()"
@@ -362,7 +362,7 @@ class _Walker:
         name_node, body = node.child_by_field_id(_NAME), node.child_by_field_id(_BODY)
         if name_node is None or body is None or name_node.is_missing:
             return
-        name = self.text.cut(*name_node.byte_range)
+        name = self.text.of(name_node)
         decorators = self.take_decorators(node.start_byte)
         bases = node.child_by_field_id(_SUPERCLASSES)
         signature = self.text.folded(*bases.byte_range) if bases is not None else ""
@@ -423,7 +423,7 @@ class _Walker:
         if not names or names[0].type != "identifier":
             self.use_keyword(node, "type")
             return
-        name = self.text.cut(*names[0].byte_range)
+        name = self.text.of(names[0])
         row = Definition(
             DefinitionKind.TYPE, name, self.path_of(name), *node.byte_range, names[0].start_byte, self.scope
         )
@@ -435,11 +435,11 @@ class _Walker:
             self.mark_type_parameters(parameters)
 
     def use_keyword(self, node: Node, name: str) -> None:
-        """Write down a name that the grammar took for a keyword: `type(x).y = …` and `print >> x` use builtins."""
+        """Record a name that the grammar took for a keyword: `type(x).y = …` and `print >> x` use builtins."""
         self.tables.names.append((node.start_byte, name, name, self.scope, USE, NO_RECEIVER))
 
     def meet_import(self, node: Node) -> None:
-        """Write down an import statement, its identifiers included."""
+        """Record an import statement, its identifiers included."""
         is_conditional = self.row.kind != FILE or imports.is_conditional(node)
         for item in imports.read_import(node, self.text, self.scope, is_conditional):
             key = None
@@ -504,7 +504,7 @@ class _Walker:
         return True
 
     def is_assigned(self, start: int) -> bool:
-        """Say whether an assignment starts with a name: only after such a one stands an annotation."""
+        """Say whether an assignment starts with a name: only such an assignment can have an annotation."""
         i = bisect_right(self.assignment_starts, start) - 1
         return i >= 0 and self.assignment_starts[i] == start
 
@@ -523,7 +523,7 @@ class _Walker:
             instance_of = self.class_around(scope)
         path = f"{row.path}.{name}" if row.path else name
         end = self.end_of(start, name)
-        # The value of `*args: A` is no A, and after the name of a lambda's parameter stands its body.
+        # The value of `*args: A` is not an A, and the name of a lambda's parameter is followed by its body.
         is_one_value = row.kind == FUNCTION and instance_of == NONE and self.text.bytewise[start - 1] != "*"
         type_ref = annotated_type(self.text.bytewise, end) if is_one_value else NONE
         self.tables.definitions.append(
@@ -599,7 +599,7 @@ class _Walker:
     def declared_names(self, node: Node) -> frozenset[str]:
         """Return the names of a `global` or `nonlocal` statement."""
         return frozenset(
-            scoping_key(self.text.cut(*child.byte_range), self.row.class_name)
+            scoping_key(self.text.of(child), self.row.class_name)
             for child in node.named_children
             if child.type == "identifier"
         )
@@ -620,7 +620,7 @@ class _Walker:
                 self.marks[inner.start_byte] = _TYPE_PARAMETER
 
 
-def _marks(captures: Captures, text: SourceText) -> dict[int, int]:
+def _marks(captures: Captures, text: PythonText) -> dict[int, int]:
     """Return what the query says about identifiers, by their start; later captures win."""
     marks = {match.end(): _AFTER_SPACED_DOT for match in _SPACED_DOT.finditer(text.bytewise)}
     for capture, mark in _MARKS_BY_CAPTURE:
@@ -646,7 +646,7 @@ def _descend(node: Node | None, through: frozenset[str] | set[str]) -> list[Node
     return found
 
 
-def _extent_without_comment(node: Node, text: SourceText) -> Extent:
+def _extent_without_comment(node: Node, text: PythonText) -> Extent:
     """Return where a definition starts and its last token ends; the grammar counts comments after it as its own."""
     end = node.end_byte
     if "#" in text.bytewise[text.bytewise.rfind("\n", 0, end) + 1 : end]:
@@ -661,7 +661,7 @@ def _extent_without_comment(node: Node, text: SourceText) -> Extent:
 
 
 def _bases(arguments: Node) -> tuple[int, ...]:
-    """Return the starts of the names that the base classes are, NONE for a base that is no chain of names."""
+    """Return the starts of the names that the base classes are, NONE for a base that is not a chain of names."""
     found = []
     for child in arguments.named_children:
         if child.type in {"keyword_argument", "comment"}:

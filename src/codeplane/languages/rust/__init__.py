@@ -25,13 +25,13 @@ Decisions about what counts:
   a glob of a type only where they are in upper case.
 - Members in an `impl` block have as `owner` the path of the type, where this file defines it, else the path that its
   name would have here, and no bind; types in it have none, because they are what the trait asks for. An `impl` for a
-  type parameter, a tuple or a slice has no owner. The traits of an `impl` are no bases; the traits that a trait asks
+  type parameter, a tuple or a slice has no owner. The traits of an `impl` are not bases; the traits that a trait asks
   for are, and the bounds of type parameters and associated types. An alias has its target as base.
 - `Self` is bound to the type of the `impl` block or to the trait; `self` is a PARAMETER with that type.
 - A variant is a CONSTANT whose value is the enum, one with named fields a STRUCT with those members. Fields of tuples
   have no names.
 - Fields in literals and patterns are members of the type before them; a shorthand field is only the variable.
-- Labels are STATEMENT definitions. Lifetimes are no references, nor is anything in attributes and macro definitions.
+- Labels are STATEMENT definitions. Lifetimes are not references, nor is anything in attributes and macro definitions.
 - Arguments of macros say nothing, except of those of the standard library that take expressions, and then only if
   nothing among them may bind a name (closures, blocks, struct literals, `match` and the like). Names inside format
   strings are text.

@@ -1,6 +1,6 @@
-"""Keep attributes for the items they stand before."""
+"""Keep attributes for the items that follow them."""
 
-from codeplane.languages.block_scopes.texts import SourceText
+from codeplane.languages.block_scopes.texts import BlockText
 
 
 class Attributes:
@@ -11,7 +11,7 @@ class Attributes:
 
     __slots__ = ("_text", "_waiting")
 
-    def __init__(self, text: SourceText) -> None:
+    def __init__(self, text: BlockText) -> None:
         self._text = text
         self._waiting: list[tuple[int, int]] = []
 
@@ -24,7 +24,7 @@ class Attributes:
         self._waiting.clear()
 
     def take(self, start: int) -> tuple[tuple[str, ...], int]:
-        """Return the attributes that stand before an item, and where the first of them starts."""
+        """Return the attributes before an item, and where the first of them starts."""
         texts = []
         while self._waiting:
             first, end = self._waiting.pop()

@@ -1,13 +1,15 @@
 """Extract the facts of a Rust file from its bytes."""
 
+from typing import Final
+
 from tree_sitter import Node
 
 from codeplane.core.clock import Clock
-from codeplane.languages.block_scopes.damage import repair
+from codeplane.languages.block_scopes.extraction import block_facts, sound_captures
 from codeplane.languages.block_scopes.tables import settle_binds
-from codeplane.languages.block_scopes.texts import SourceText
+from codeplane.languages.block_scopes.texts import BlockText
 from codeplane.languages.facts import FileFacts
-from codeplane.languages.parsing import SYSTEM_CLOCK, IsOver, capture, extract_within_limits, outside_errors
+from codeplane.languages.parsing import SYSTEM_CLOCK, IsOver, extract_within_limits
 from codeplane.languages.rust.names import read_names
 from codeplane.languages.rust.settling import Settled
 from codeplane.languages.rust.structure import read_structure
@@ -20,25 +22,16 @@ def extract(source: bytes, clock: Clock = SYSTEM_CLOCK) -> FileFacts:
 
 
 def _read(source: bytes, root: Node, is_over: IsOver) -> FileFacts:
-    captures = capture(QUERY, root, is_over)
-    n_errors = len(captures.get("error", ()))
-    if n_errors:
-        captures = outside_errors(captures)
-    text = SourceText(source)
+    captures, n_errors = sound_captures(QUERY, root, is_over)
+    text = BlockText(source)
     structure = read_structure(captures.get("event", []), captures.get("keyword", []), text, is_over)
     settled = Settled(structure)
     tables = structure.tables
     binds = settle_binds(tables.places, settled.doubtful)
     references, usages = read_names(captures, text, structure, settled, binds, is_over)
-    facts = FileFacts(
-        scopes=tables.scopes,
-        definitions=tables.definitions,
-        references=references,
-        binds=binds.facts,
-        imports=tables.imports,
-        usages=usages,
-        n_errors=n_errors,
-    )
-    if n_errors:
-        repair(facts)
+    facts = block_facts(tables, binds, references, n_errors)
+    facts.usages = usages
     return facts
+
+
+DIALECTS: Final = {"rust": (extract, RUST)}

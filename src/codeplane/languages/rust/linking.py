@@ -161,7 +161,7 @@ class RustLinker:
                     waiting.append((child, file, owns_directory))
 
     def _file_of(self, path: str, declaration: ModuleDeclaration, *, is_root: bool) -> tuple[str | None, bool]:
-        """Return the file of a declared module, and whether its own modules stand beside it."""
+        """Return the file of a declared module, and whether its own modules are beside it."""
         directory, file_name = posixpath.split(path)
         owns_directory = is_root or file_name == "mod.rs"
         inner = directory if owns_directory else posixpath.join(directory, file_name.removesuffix(".rs"))
@@ -181,7 +181,7 @@ LINKING: Final = LinkingRules(
     separator=_SEPARATOR,
     imports_reach_into_types=True,
     methods_are_apart=True,
-    members_stand_outside=True,
+    members_may_be_outside=True,
     config_names=frozenset({"Cargo.toml"}),
     texts_make_modules=True,
 )

@@ -32,7 +32,7 @@ _QUOTED: Final = re.compile(
     r"""b?r(#*)".*?"\1|b?"(?:[^"\\]|\\.)*"|b?'(?:[^'\\\n]|\\[^u]|\\u\{[0-9a-fA-F_]*\}|\\x..)'|//[^\n]*|/\*.*?\*/""",
     re.DOTALL,
 )
-# What may bind names or is no expression: closures, blocks and struct literals, arms, and words that start such things.
+# What may bind names or is not an expression: closures, blocks and struct literals, arms, and words that start these.
 _BINDING: Final = re.compile(
     r"(?<!\|)\|(?!\|)|=>|[{}$#]|\b(?:let|match|for|while|loop|fn|move|async|unsafe|if|else|ref|static|impl|dyn|where)\b"
 )

@@ -25,7 +25,7 @@ class Target:
 class Package:
     """A package: its directory, its crates, and the directories of the packages that its code can name.
 
-    A dependency without a path in the repository is no dependency here. `is_old` says that paths of imports start at
+    A dependency without a path in the repository does not count here. `is_old` says that paths of imports start at
     the root of the crate (edition 2015).
     """
 
@@ -121,7 +121,7 @@ def _dependencies(
 
 
 def _patches(manifest: Mapping[str, object], root: str) -> dict[str, str]:
-    """Return the directories of the packages that stand in the place of published ones, by their names."""
+    """Return the directories of the packages that replace published ones, by their names."""
     found: dict[str, str] = {}
     for source in _table(manifest, "patch").values():
         for name, wish in source.items() if isinstance(source, dict) else ():

@@ -1,16 +1,15 @@
 """Go once over all identifiers of a Rust file, in order, and say what each means."""
 
-import re
 from typing import Final
 
-from codeplane.languages.block_scopes.tables import Binds
-from codeplane.languages.block_scopes.texts import SourceText
-from codeplane.languages.block_scopes.visibility import Visibility
+from codeplane.languages.block_scopes.tables import SKIP, Binds
+from codeplane.languages.block_scopes.texts import BlockText
+from codeplane.languages.block_scopes.visibility import Visibility, bare_gap, names_in_order
 from codeplane.languages.facts import CALLED, EXPRESSION, NO_RECEIVER, NONE, READ, Reference, ReferenceRole
-from codeplane.languages.parsing import Captures, IsOver, OutOfTimeError
+from codeplane.languages.parsing import Captures, IsOver
 from codeplane.languages.rust.keys import ANY, GLOB, LABEL, MACRO, TYPE, VALUE
 from codeplane.languages.rust.settling import Settled
-from codeplane.languages.rust.statements import BLANK, SKIP, next_text
+from codeplane.languages.rust.statements import BLANK, next_text
 from codeplane.languages.rust.structure import MODULE, Structure
 
 _NAME: Final = 0
@@ -20,42 +19,31 @@ _KEYWORD: Final = 3
 _CAPTURES: Final = (("name", _NAME), ("type", _TYPE), ("member", _MEMBER), ("keyword", _KEYWORD))
 _USE: Final = int(ReferenceRole.REFERENCE)
 _IMPORT: Final = int(ReferenceRole.IMPORT)
-_COMMENT: Final = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/")
 _ENDS_VALUE: Final = frozenset("()[],;.?})=+-*/")
 _CLOSING: Final = (">::", ")::", "]::")
 _NEVER: Final = 1 << 62
-_LOOK_AFTER: Final = 1 << 17
 # Receivers that are none: nothing is said about the identifier; it is the name of a crate after a leading `::`.
 _DROPPED: Final = -9
 _OF_CRATES: Final = -10
 
 
-def read_names(  # noqa: C901, PLR0912 - one loop over every identifier, where calls would cost
-    captures: Captures, text: SourceText, structure: Structure, settled: Settled, binds: Binds, is_over: IsOver
+def read_names(
+    captures: Captures, text: BlockText, structure: Structure, settled: Settled, binds: Binds, is_over: IsOver
 ) -> tuple[list[Reference], dict[int, int]]:
     """Return the references in the order of the source, and how members are used."""
     usages: dict[int, int] = {}
     rows = [(*node.byte_range, kind) for capture, kind in _CAPTURES for node in captures.get(capture, ())]
-    rows.sort()
     references: list[Reference] = []
     reader = _NameReader(text, structure, settled, binds)
-    add, read, cut, visibility = references.append, reader.read, text.cut, reader.visibility
-    marks, of_place, bytewise, is_ascii = structure.tables.marks, binds.of_place, text.bytewise, text.is_ascii
-    scope = next_change = next_look = 0
-    for start, end, kind in rows:
-        if start >= next_look:
-            if is_over():
-                raise OutOfTimeError
-            next_look = start + _LOOK_AFTER
-        if start >= next_change:
-            scope = visibility.move_to(start)
-            next_change = visibility.next_change
+    add, read, bytewise = references.append, reader.read, text.bytewise
+    marks, of_place = structure.tables.marks, binds.of_place
+    for start, end, kind, name, scope in names_in_order(rows, text, reader.visibility, is_over):
         if start >= reader.next_region:
             reader.enter_region(start)
         if start in marks:
             home, role, receiver, place = marks[start]
             if place != SKIP:
-                add((start, cut(start, end), home, role, receiver, of_place[place] if place >= 0 else NONE))
+                add((start, name, home, role, receiver, of_place[place] if place >= 0 else NONE))
                 if kind == _MEMBER and receiver >= 0:
                     usages[start] = READ
                 reader.previous_start = start
@@ -64,7 +52,6 @@ def read_names(  # noqa: C901, PLR0912 - one loop over every identifier, where c
         elif start < reader.dark_end:
             reader.previous_start = EXPRESSION
         else:
-            name = bytewise[start:end] if is_ascii else cut(start, end)
             receiver, bind = read(start, end, name, kind)
             if receiver != _DROPPED:
                 role = reader.role_at(start) if start >= reader.next_use else _USE
@@ -79,7 +66,7 @@ def read_names(  # noqa: C901, PLR0912 - one loop over every identifier, where c
 
 
 class _NameReader:
-    """Says what an identifier means by where it stands.
+    """Says what an identifier means by its position.
 
     Invariant: it is asked in the order of the source. `previous_start` and `previous_end` are those of the identifier
     before, the first being EXPRESSION when nothing is said about that one. Nothing is said before `dark_end`; no
@@ -105,7 +92,7 @@ class _NameReader:
         "visibility",
     )
 
-    def __init__(self, text: SourceText, structure: Structure, settled: Settled, binds: Binds) -> None:
+    def __init__(self, text: BlockText, structure: Structure, settled: Settled, binds: Binds) -> None:
         tables = structure.tables
         self._bytewise = text.bytewise
         self._binds = binds
@@ -135,7 +122,7 @@ class _NameReader:
         self._plain_end, self.dark_end = (region.end, 0) if region.is_plain else (0, region.end)
 
     def role_at(self, start: int) -> int:
-        """Return the role of an identifier: it imports if it stands in a `use` declaration."""
+        """Return the role of an identifier: it imports if it is in a `use` declaration."""
         while self._uses and self._uses[-1][1] <= start:
             self._uses.pop()
         self.next_use = self._uses[-1][0] if self._uses else _NEVER
@@ -165,34 +152,30 @@ class _NameReader:
         return (NO_RECEIVER, bind) if bind != NONE else (_DROPPED, NONE)
 
     def _member(self, start: int) -> int:
-        """Return the receiver of what stands after a dot."""
+        """Return the receiver of a name after a dot."""
         gap = self._bytewise[self.previous_end : start]
-        if gap != "." and self._without_space(gap) != ".":
+        if gap != "." and bare_gap(gap) != ".":
             return EXPRESSION
         return self.previous_start
 
     def _path_before(self, start: int) -> int:
-        """Return the receiver of what stands after `::`, NO_RECEIVER for what does not."""
+        """Return the receiver of a name after `::`, NO_RECEIVER for other names."""
         gap = self._bytewise[self.previous_end : start]
         if gap == "::":
             return self.previous_start
-        gap = self._without_space(gap)
+        gap = bare_gap(gap)
         if gap == "::":
             return self.previous_start
         if not gap.endswith("::"):
             return NO_RECEIVER
         return EXPRESSION if gap.endswith(_CLOSING) else _OF_CRATES
 
-    @staticmethod
-    def _without_space(gap: str) -> str:
-        return (_COMMENT.sub("", gap) if "/" in gap else gap).strip()
-
     def _read_argument(self, start: int, end: int, name: str) -> tuple[int, int]:
         """Read an identifier among the arguments of a macro that takes expressions.
 
         Type or value cannot be told apart there, so a name that means both says nothing.
         """
-        before = self._without_space(self._bytewise[self.previous_end : start])
+        before = bare_gap(self._bytewise[self.previous_end : start])
         if before.endswith(".") and not before.endswith(".."):
             return self._member(start), NONE
         after = next_text(self._bytewise, end)

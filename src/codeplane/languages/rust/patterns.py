@@ -5,9 +5,8 @@ from typing import Final
 
 from tree_sitter import Node
 
-from codeplane.languages.block_scopes.nodes import children_of
 from codeplane.languages.facts import EXPRESSION, NONE
-from codeplane.languages.rust.syntax import NAME_FIELD, PATTERN_FIELD, TYPE_FIELD
+from codeplane.languages.nodes import children_of
 from codeplane.languages.rust.types import named_type
 
 # Parts of a pattern that bind nothing: paths, constants, values.
@@ -52,7 +51,7 @@ def read_pattern(pattern: Node) -> PatternNames:
         elif kind == "field_pattern":
             _read_field(node, owner, found, waiting)
         elif kind in _WITH_TYPE:
-            type_node = node.child_by_field_id(TYPE_FIELD)
+            type_node = node.child_by_field_name("type")
             start = _owner(type_node)
             type_id = type_node.id if type_node is not None else NONE
             waiting.extend((child, start) for child in reversed(children_of(node)) if child.id != type_id)
@@ -62,7 +61,7 @@ def read_pattern(pattern: Node) -> PatternNames:
 
 
 def _read_field(node: Node, owner: int, found: PatternNames, waiting: list[tuple[Node, int]]) -> None:
-    name, inner = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(PATTERN_FIELD)
+    name, inner = node.child_by_field_name("name"), node.child_by_field_name("pattern")
     if name is not None and name.type == "shorthand_field_identifier":
         found.binders.append(name)
     elif name is not None and name.type == "field_identifier":

@@ -14,7 +14,7 @@ class Settled:
     """What was settled.
 
     `globs` gives for a scope the scopes of modules all of whose names it imports; `elsewhere` gives for the scope of
-    an inline module the place that stands for names the file cannot tell. `veils` gives the
+    an inline module the place of names that the file does not explain. `veils` gives the
     same for blocks with globs that lead out of the file, and whether only names in upper case can come from there.
     `doubtful` are the scopes and keys of names that depend on the platform.
     """
@@ -169,11 +169,11 @@ class Settled:
                     tables.places.append(Place(scope, TYPE + "Self", "Self", kind, target, reason, EVERYWHERE))
 
     def _is_path(self, start: int) -> bool:
-        """Say whether a name stands after `::`."""
+        """Say whether a name follows `::`."""
         return self._structure.text.bytewise[:start].rstrip().endswith("::") if start > 0 else False
 
     def _settle_sources(self) -> None:
-        """Write the paths of imports from the point of view of the file, whatever inline module they stand in."""
+        """Write the paths of imports from the point of view of the file, whichever inline module they are in."""
         tables = self._structure.tables
         for number, path in self._structure.paths.items():
             fact = tables.imports[number]
@@ -214,7 +214,7 @@ class Settled:
     def _settle_owners(self) -> None:
         """Say by its path which type of this file the members of an `impl` belong to.
 
-        The path of another file's type is that of its name here, where no type of this file can stand.
+        The path of another file's type is that of its name here, where no type of this file can be.
         """
         tables = self._structure.tables
         owners: dict[int, str] = {}

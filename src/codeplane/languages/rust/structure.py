@@ -1,4 +1,4 @@
-"""Go over the nodes of a Rust file that open scopes, bind names or declare types, and write down what they say."""
+"""Go over the nodes of a Rust file that open scopes, bind names or declare types, and record what they declare."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -6,9 +6,8 @@ from typing import Final, NamedTuple
 
 from tree_sitter import Node
 
-from codeplane.languages.block_scopes.nodes import children_of
-from codeplane.languages.block_scopes.tables import BlockTables
-from codeplane.languages.block_scopes.texts import SourceText
+from codeplane.languages.block_scopes.tables import FUNCTION, SKIP, BlockTables, meet_events
+from codeplane.languages.block_scopes.texts import BlockText
 from codeplane.languages.facts import (
     NO_RECEIVER,
     NONE,
@@ -20,59 +19,38 @@ from codeplane.languages.facts import (
     Import,
     ReferenceRole,
 )
-from codeplane.languages.parsing import IsOver, OutOfTimeError
+from codeplane.languages.nodes import child_of_kind, children_in, children_of, name_of
+from codeplane.languages.parsing import IsOver
 from codeplane.languages.rust.attributes import Attributes, is_conditional
 from codeplane.languages.rust.keys import ANY, MACRO, PATH, TYPE, VALUE
 from codeplane.languages.rust.macros import has_plain_arguments
-from codeplane.languages.rust.statements import BLANK, SKIP, Statements, next_text
-from codeplane.languages.rust.syntax import (
-    ALIAS_FIELD,
-    ARGUMENT_FIELD,
-    BODY_FIELD,
-    BOUNDS_FIELD,
-    MACRO_FIELD,
-    NAME_FIELD,
-    PARAMETERS_FIELD,
-    PATTERN_FIELD,
-    RETURN_TYPE_FIELD,
-    TYPE_FIELD,
-    TYPE_PARAMETERS_FIELD,
-)
+from codeplane.languages.rust.statements import BLANK, Statements, next_text
 from codeplane.languages.rust.types import bound_references, implemented_type, named_type, type_reference
 from codeplane.languages.rust.uses import GLOBAL, UsedName, read_use
 
 MODULE: Final = "module"
 IMPL: Final = "impl"
 TRAIT: Final = "trait"
-FUNCTION: Final = "function"
 PATH_WORDS: Final = frozenset({"crate", "self", "super"})
 
 _REFERENCE: Final = int(ReferenceRole.REFERENCE)
 _IMPORT: Final = int(ReferenceRole.IMPORT)
 _DOC: Final = ("///",)
-_CHUNK: Final = 10_000
 
 
-def read_structure(events: list[Node], words: list[Node], text: SourceText, is_over: IsOver) -> "Structure":
+def read_structure(events: list[Node], words: list[Node], text: BlockText, is_over: IsOver) -> "Structure":
     """Return the structure of a file from the nodes that the query found.
 
     `words` are the nodes of `crate`, `self` and `super`; those that start a path take part.
     """
     structure = Structure(text)
     events = events + [node for node in words if next_text(text.bytewise, node.end_byte).startswith("::")]
-    ordered = sorted((node.start_byte, -node.end_byte, number) for number, node in enumerate(events))
-    handlers = structure.handlers()
-    for n_done, (start, _, number) in enumerate(ordered):
-        if n_done % _CHUNK == 0 and is_over():
-            raise OutOfTimeError
-        structure.tables.leave_before(start)
-        node = events[number]
-        handlers[node.type](node)
+    meet_events(structure.tables, events, structure.handlers(), is_over)
     return structure
 
 
 class Implementation(NamedTuple):
-    """An `impl` block: the name of the type it is for, if it has one, and where that name stands."""
+    """An `impl` block: the name of the type it is for, if it has one, and where that name is."""
 
     owner: str
     type_start: int
@@ -80,7 +58,7 @@ class Implementation(NamedTuple):
 
 
 class Region(NamedTuple):
-    """A part of the file in which identifiers are no plain syntax; `is_plain` says that they mean what they seem."""
+    """A part of the file in which identifiers are not plain syntax; `is_plain` says that they mean what they seem."""
 
     start: int
     end: int
@@ -114,9 +92,9 @@ class Structure:
         "variants",
     )
 
-    def __init__(self, text: SourceText) -> None:
+    def __init__(self, text: BlockText) -> None:
         self.text = text
-        self.tables = BlockTables(len(text.bytewise))
+        self.tables = BlockTables(text.size)
         self.regions: list[Region] = []
         self.attributes = Attributes(text)
         self.statements = Statements(self.tables, text, self.attributes)
@@ -166,10 +144,10 @@ class Structure:
         }
 
     def meet_use(self, node: Node) -> None:
-        """Write down the names that a `use` declaration imports."""
+        """Record the names that a `use` declaration imports."""
         decorators, _ = self.attributes.take(node.start_byte)
         self.uses.append(node.byte_range)
-        argument = node.child_by_field_id(ARGUMENT_FIELD)
+        argument = node.child_by_field_name("argument")
         n_places, n_imports = len(self.tables.places), len(self.tables.imports)
         for used in read_use(argument, self.text) if argument is not None else ():
             self.add_used_name(used)
@@ -179,7 +157,7 @@ class Structure:
                 self.tables.imports[number] = self.tables.imports[number]._replace(is_conditional=True)
 
     def add_used_name(self, used: UsedName) -> None:
-        """Write down one imported name and its identifiers."""
+        """Record one imported name and its identifiers."""
         scope, marks = self.tables.scope, self.tables.marks
         path, name = used.path, used.name
         for before, segment in pairwise(path):
@@ -213,13 +191,13 @@ class Structure:
         return False
 
     def meet_extern_crate(self, node: Node) -> None:
-        """Write down `extern crate a as b`."""
+        """Record `extern crate a as b`."""
         self.attributes.drop()
-        name, alias = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(ALIAS_FIELD)
-        word = self.cut(name) if name is not None else ""
+        name, alias = node.child_by_field_name("name"), node.child_by_field_name("alias")
+        word = self.text.of(name) if name is not None else ""
         if name is None or not word:
             return
-        renamed = self.cut(alias) if alias is not None else None
+        renamed = self.text.of(alias) if alias is not None else None
         source = "crate" if word == "self" else f"::{word}"
         scope = self.tables.scope
         fact = Import(scope, source, None, renamed, "rust_use", Certainty.CERTAIN, *node.byte_range)
@@ -230,15 +208,15 @@ class Structure:
             self.tables.imports.append(fact)
         for part in (name, alias):
             if part is not None:
-                is_said = self.cut(part) in {"self", BLANK}
+                is_said = self.text.of(part) in {"self", BLANK}
                 self.tables.marks[part.start_byte] = (scope, _IMPORT, NO_RECEIVER, SKIP if is_said else place)
 
     def meet_module(self, node: Node) -> None:
-        """Define an inline module, or write down that another file is one."""
-        name, body = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(BODY_FIELD)
-        word = self.cut(name) if name is not None else ""
-        if name is None or not word:
+        """Define an inline module, or record that another file is one."""
+        name, body = name_of(node), node.child_by_field_name("body")
+        if name is None:
             return
+        word = self.text.of(name)
         scope = self.tables.scope
         if body is not None:
             number = self.define_item(node, name, DefinitionKind.MODULE, body.start_byte)
@@ -281,32 +259,26 @@ class Structure:
     def define_fields(self, body: Node, scope: int) -> None:
         """Define the fields of a struct, a union or a variant."""
         for declaration in children_of(body):
-            name = declaration.child_by_field_id(NAME_FIELD) if declaration.type == "field_declaration" else None
-            word = self.cut(name) if name is not None else ""
-            if name is None or not word:
+            name = name_of(declaration) if declaration.type == "field_declaration" else None
+            if name is None:
                 continue
-            start, end = declaration.byte_range
-            number = self.tables.define(
-                Definition(
-                    DefinitionKind.FIELD,
-                    word,
-                    self.tables.path_of(scope, word),
-                    start,
-                    end,
-                    name.start_byte,
-                    scope,
-                    documentation=self.text.comment_above(start, _DOC),
-                    type_ref=type_reference(declaration.child_by_field_id(TYPE_FIELD)),
-                )
+            number = self.tables.define_in(
+                scope,
+                DefinitionKind.FIELD,
+                self.text.of(name),
+                declaration.byte_range,
+                name.start_byte,
+                documentation=self.text.comment_above(declaration.start_byte, _DOC),
+                type_ref=type_reference(declaration.child_by_field_name("type")),
             )
             self.tables.mark_definition(number)
 
     def meet_struct(self, node: Node) -> None:
         """Define a struct or union; one without named fields is a value as well."""
-        name, body = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(BODY_FIELD)
-        word = self.cut(name) if name is not None else ""
-        if name is None or not word:
+        name, body = name_of(node), node.child_by_field_name("body")
+        if name is None:
             return
+        word = self.text.of(name)
         has_fields = body is not None and body.type == "field_declaration_list"
         end = body.start_byte if body is not None and has_fields else node.end_byte
         number = self.define_item(node, name, DefinitionKind.STRUCT, end)
@@ -319,10 +291,10 @@ class Structure:
 
     def meet_enum(self, node: Node) -> None:
         """Define an enum; its variants come with their own nodes."""
-        name, body = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(BODY_FIELD)
-        word = self.cut(name) if name is not None else ""
-        if name is None or not word:
+        name, body = name_of(node), node.child_by_field_name("body")
+        if name is None:
             return
+        word = self.text.of(name)
         number = self.define_item(node, name, DefinitionKind.ENUM, body.start_byte if body is not None else NONE)
         self.tables.bind_definition(number, BindReason.DEF_IN_SCOPE, key=TYPE + word)
         self.variants[number] = []
@@ -332,29 +304,23 @@ class Structure:
 
     def meet_variant(self, node: Node) -> None:
         """Define a variant; one with named fields has them as members, the others are values of the enum."""
-        name, body = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(BODY_FIELD)
+        name, body = name_of(node), node.child_by_field_name("body")
         scope = self.tables.scope
-        word = self.cut(name) if name is not None else ""
         enum = self.types.get(scope, NONE)
-        if name is None or not word or enum not in self.variants:
+        if name is None or enum not in self.variants:
             return
         has_fields = body is not None and body.type == "field_declaration_list"
         decorators, _ = self.attributes.take(node.start_byte)
-        start, end = node.byte_range
-        number = self.tables.define(
-            Definition(
-                DefinitionKind.STRUCT if has_fields else DefinitionKind.CONSTANT,
-                word,
-                self.tables.path_of(scope, word),
-                start,
-                end,
-                name.start_byte,
-                scope,
-                signature="" if has_fields or body is None else self.text.folded(*body.byte_range),
-                decorators=decorators,
-                documentation=self.text.comment_above(start, _DOC),
-                instance_of=NONE if has_fields else enum,
-            )
+        number = self.tables.define_in(
+            scope,
+            DefinitionKind.STRUCT if has_fields else DefinitionKind.CONSTANT,
+            self.text.of(name),
+            node.byte_range,
+            name.start_byte,
+            signature="" if has_fields or body is None else self.text.folded(*body.byte_range),
+            decorators=decorators,
+            documentation=self.text.comment_above(node.start_byte, _DOC),
+            instance_of=NONE if has_fields else enum,
         )
         self.tables.mark_definition(number)
         self.variants[enum].append(number)
@@ -363,36 +329,34 @@ class Structure:
 
     def meet_alias(self, node: Node) -> None:
         """Define a type alias or an associated type."""
-        name, target = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(TYPE_FIELD)
-        word = self.cut(name) if name is not None else ""
-        if name is None or not word:
+        name, base = name_of(node), named_type(node.child_by_field_name("type"))
+        if name is None:
             return
-        base = named_type(target)
-        bases = (base,) if base != NONE else bound_references(node.child_by_field_id(BOUNDS_FIELD))
+        bases = (base,) if base != NONE else bound_references(node.child_by_field_name("bounds"))
         number = self.define_item(node, name, DefinitionKind.TYPE, node.end_byte, bases)
         self.bind_item(number, TYPE)
         self.open_header(node, number)
 
     def meet_constant(self, node: Node) -> None:
         """Define a constant or a static."""
-        name = node.child_by_field_id(NAME_FIELD)
-        word = self.cut(name) if name is not None else ""
+        name = node.child_by_field_name("name")
+        word = self.text.of(name) if name is not None else ""
         if name is None or not word or word == BLANK:
             self.attributes.drop()
             return
         kind = DefinitionKind.CONSTANT if node.type == "const_item" else DefinitionKind.VARIABLE
         number = self.define_item(node, name, kind)
-        type_start = type_reference(node.child_by_field_id(TYPE_FIELD))
+        type_start = type_reference(node.child_by_field_name("type"))
         self.tables.definitions[number] = self.tables.definitions[number]._replace(type_ref=type_start)
         self.bind_item(number, VALUE)
 
     def meet_trait(self, node: Node) -> None:
         """Define a trait; the traits it asks for are its bases."""
-        name, body = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(BODY_FIELD)
-        word = self.cut(name) if name is not None else ""
-        if name is None or not word:
+        name, body = name_of(node), node.child_by_field_name("body")
+        if name is None:
             return
-        bases = bound_references(node.child_by_field_id(BOUNDS_FIELD))
+        word = self.text.of(name)
+        bases = bound_references(node.child_by_field_name("bounds"))
         end = body.start_byte if body is not None else node.end_byte
         number = self.define_item(node, name, DefinitionKind.TRAIT, end, bases)
         self.tables.bind_definition(number, BindReason.DEF_IN_SCOPE, key=TYPE + word)
@@ -404,7 +368,7 @@ class Structure:
         """Open an `impl` block."""
         self.attributes.drop()
         around = self.tables.scope
-        type_node = node.child_by_field_id(TYPE_FIELD)
+        type_node = node.child_by_field_name("type")
         # The type at the end of a path is another than a type of that name here, so the whole path is the owner.
         path_node = implemented_type(type_node)
         owner = self.text.folded(*path_node.byte_range) if path_node is not None else ""
@@ -417,9 +381,8 @@ class Structure:
 
     def meet_function(self, node: Node) -> None:
         """Define a function or method and open its scope."""
-        name, body = node.child_by_field_id(NAME_FIELD), node.child_by_field_id(BODY_FIELD)
-        word = self.cut(name) if name is not None else ""
-        if name is None or not word:
+        name, body = name_of(node), node.child_by_field_name("body")
+        if name is None:
             return
         around = self.tables.scope
         is_member = self.tables.scopes[around].kind in {IMPL, TRAIT}
@@ -427,24 +390,20 @@ class Structure:
         end = body.start_byte if body is not None else node.end_byte
         number = self.define_item(node, name, kind, end)
         if "async" not in self.text.bytewise[node.start_byte : name.start_byte]:
-            result = type_reference(node.child_by_field_id(RETURN_TYPE_FIELD))
+            result = type_reference(node.child_by_field_name("return_type"))
             self.tables.definitions[number] = self.tables.definitions[number]._replace(type_ref=result)
         self.bind_item(number, VALUE)
         path = self.tables.definitions[number].lexical_path
-        scope = self.tables.open_scope(FUNCTION, node.start_byte, node.end_byte, path)
-        self.tables.close_body(number, scope)
-        if body is not None:
-            self.statements.bodies.add(body.start_byte)
+        scope = self.tables.open_function(node, number, path)
         self.define_type_parameters(node, scope)
-        parameters = node.child_by_field_id(PARAMETERS_FIELD)
-        for parameter in children_of(parameters) if parameters is not None else ():
+        for parameter in children_in(node, "parameters"):
             self.define_parameter(parameter, end, around)
 
     def define_parameter(self, parameter: Node, since: int, around: int) -> None:
         """Define what one parameter binds; `self` is an instance of the type around the function."""
-        pattern = parameter.child_by_field_id(PATTERN_FIELD)
+        pattern = parameter.child_by_field_name("pattern")
         if parameter.type == "self_parameter":
-            pattern = next((child for child in children_of(parameter) if child.type == "self"), None)
+            pattern = child_of_kind(parameter, "self")
         if pattern is None or pattern.is_missing or parameter.type not in {"parameter", "self_parameter"}:
             return
         if pattern.type != "self":
@@ -452,27 +411,20 @@ class Structure:
                 pattern,
                 DefinitionKind.PARAMETER,
                 since,
-                type_start=type_reference(parameter.child_by_field_id(TYPE_FIELD)),
+                type_start=type_reference(parameter.child_by_field_name("type")),
             )
             return
         kind = self.tables.scopes[around].kind
         type_start = self.implementations[around].type_start if kind == IMPL else NONE
         instance_of = self.types[around] if kind == TRAIT else NONE
-        start, end = pattern.byte_range
-        scope = self.tables.scope
-        path = self.tables.path_of(scope, "self")
-        number = self.tables.define(
-            Definition(
-                DefinitionKind.PARAMETER,
-                "self",
-                path,
-                start,
-                end,
-                start,
-                scope,
-                instance_of=instance_of,
-                type_ref=type_start,
-            )
+        number = self.tables.define_in(
+            self.tables.scope,
+            DefinitionKind.PARAMETER,
+            "self",
+            pattern.byte_range,
+            pattern.start_byte,
+            instance_of=instance_of,
+            type_ref=type_start,
         )
         self.tables.bind_definition(number, BindReason.PARAM, since=since)
 
@@ -480,7 +432,7 @@ class Structure:
         self, node: Node, name: Node, kind: DefinitionKind, signature_end: int = NONE, bases: tuple[int, ...] = ()
     ) -> int:
         """Define an item or a member of the current scope, without binding it."""
-        word = self.cut(name)
+        word = self.text.of(name)
         start, end = node.byte_range
         scope = self.tables.scope
         path = self.tables.path_of(scope, word)
@@ -527,7 +479,7 @@ class Structure:
     def open_header(self, node: Node, number: int) -> None:
         """Open the scope of a type's parameters, and of `Self` in a trait; other types without parameters need none."""
         is_trait = node.type == "trait_item"
-        if not is_trait and node.child_by_field_id(TYPE_PARAMETERS_FIELD) is None:
+        if not is_trait and node.child_by_field_name("type_parameters") is None:
             return
         path = self.tables.definitions[number].lexical_path
         scope = self.tables.open_scope("header", node.start_byte, node.end_byte, path)
@@ -537,37 +489,32 @@ class Structure:
 
     def define_type_parameters(self, node: Node, scope: int) -> None:
         """Define type and constant parameters, which their whole scope sees; bounds are bases."""
-        header = node.child_by_field_id(TYPE_PARAMETERS_FIELD)
-        for parameter in children_of(header) if header is not None else ():
-            name = parameter.child_by_field_id(NAME_FIELD)
+        for parameter in children_in(node, "type_parameters"):
+            name = parameter.child_by_field_name("name")
             if name is None or name.is_missing or parameter.type == "lifetime_parameter":
                 continue
-            start, end = name.byte_range
-            word = self.cut(name)
-            path = self.tables.path_of(scope, word)
+            word = self.text.of(name)
             if parameter.type == "const_parameter":
-                type_start = type_reference(parameter.child_by_field_id(TYPE_FIELD))
+                type_start = type_reference(parameter.child_by_field_name("type"))
                 kind, key = DefinitionKind.CONSTANT, VALUE + word
             else:
                 type_start = NONE
                 kind, key = DefinitionKind.TYPE, TYPE + word
-            bases = bound_references(parameter.child_by_field_id(BOUNDS_FIELD))
-            number = self.tables.define(
-                Definition(kind, word, path, start, end, start, scope, bases=bases, type_ref=type_start)
+            bases = bound_references(parameter.child_by_field_name("bounds"))
+            number = self.tables.define_in(
+                scope, kind, word, name.byte_range, name.start_byte, bases=bases, type_ref=type_start
             )
             self.tables.bind_definition(number, BindReason.DEF_IN_SCOPE, key=key)
 
     def parameter_names(self, node: Node) -> set[str]:
         """Return the names of the type parameters of an item."""
-        header = node.child_by_field_id(TYPE_PARAMETERS_FIELD)
-        parameters = children_of(header) if header is not None else []
-        names = [parameter.child_by_field_id(NAME_FIELD) for parameter in parameters]
-        return {self.cut(name) for name in names if name is not None}
+        names = [parameter.child_by_field_name("name") for parameter in children_in(node, "type_parameters")]
+        return {self.text.of(name) for name in names if name is not None}
 
     def meet_macro(self, node: Node) -> None:
         """Define a macro, seen after its definition; nothing is said about what is inside."""
-        name = node.child_by_field_id(NAME_FIELD)
-        word = self.cut(name) if name is not None else ""
+        name = node.child_by_field_name("name")
+        word = self.text.of(name) if name is not None else ""
         self.regions.append(Region(node.start_byte, node.end_byte, False))
         if name is None or not word:
             return
@@ -576,12 +523,12 @@ class Structure:
 
     def meet_invocation(self, node: Node) -> None:
         """Remember the arguments of a macro."""
-        name = node.child_by_field_id(MACRO_FIELD)
-        arguments = next((child for child in children_of(node) if child.type == "token_tree"), None)
+        name = node.child_by_field_name("macro")
+        arguments = child_of_kind(node, "token_tree")
         if name is None or arguments is None:
             return
         start, end = arguments.byte_range
-        word = self.cut(name).rpartition(":")[2]
+        word = self.text.of(name).rpartition(":")[2]
         self.regions.append(Region(start, end, has_plain_arguments(word, self.text.bytewise[start:end])))
 
     def meet_attribute(self, node: Node) -> None:
@@ -591,7 +538,7 @@ class Structure:
         self.attributes.add(start, end)
 
     def meet_inner_attribute(self, node: Node) -> None:
-        """Pass over an attribute of the file or block."""
+        """Skip an attribute of the file or block."""
         self.regions.append(Region(node.start_byte, node.end_byte, False))
 
     def meet_path_word(self, node: Node) -> None:
@@ -626,7 +573,3 @@ class Structure:
             fact = Import(0, source, None, None, "rust_path", Certainty.CERTAIN, *span)
             self._path_places[source] = self.tables.bind_import(fact, word, PATH + source)
         return self._path_places[source]
-
-    def cut(self, node: Node) -> str:
-        """Return the text of a node."""
-        return self.text.cut(*node.byte_range)

@@ -28,28 +28,3 @@ QUERY: Final = Query(
     (MISSING) @error
     """,
 )
-
-
-def _field(name: str) -> int:
-    return RUST.field_id_for_name(name) or 0
-
-
-ALIAS_FIELD: Final = _field("alias")
-ALTERNATIVE_FIELD: Final = _field("alternative")
-ARGUMENT_FIELD: Final = _field("argument")
-BODY_FIELD: Final = _field("body")
-BOUNDS_FIELD: Final = _field("bounds")
-CONSEQUENCE_FIELD: Final = _field("consequence")
-FIELD_FIELD: Final = _field("field")
-FUNCTION_FIELD: Final = _field("function")
-LIST_FIELD: Final = _field("list")
-MACRO_FIELD: Final = _field("macro")
-NAME_FIELD: Final = _field("name")
-PARAMETERS_FIELD: Final = _field("parameters")
-PATH_FIELD: Final = _field("path")
-PATTERN_FIELD: Final = _field("pattern")
-RETURN_TYPE_FIELD: Final = _field("return_type")
-TRAIT_FIELD: Final = _field("trait")
-TYPE_FIELD: Final = _field("type")
-TYPE_PARAMETERS_FIELD: Final = _field("type_parameters")
-VALUE_FIELD: Final = _field("value")

@@ -1,9 +1,1 @@
-"""The keys of YAML files.
-
-Decisions about what counts:
-
-- Every key that is a plain or quoted scalar is a KEY with the keys around it as its dotted path; an element of a list
-  has its index there, as in `jobs.build.steps.0.run`. Keys below six others are left out; indexes do not count.
-- A key that is a list or a mapping itself has no name, and nothing in its value is listed.
-- The documents of one file share one space of paths. Anchors and tags are no part of a name; aliases are not followed.
-"""
+"""YAML: `facts.scm` is the query, and `constructs` what its patterns cannot express."""

@@ -9,14 +9,13 @@ from typing import Any, get_args
 
 import click
 
+from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.errors import CodePlaneError
-from codeplane.ledger.callers import Caller, CallerKind
-from codeplane.ledger.tasks import TaskState
 from codeplane.operations.answer import Answer
-from codeplane.operations.catalog import OPERATIONS
-from codeplane.operations.dispatch import dispatch
+from codeplane.operations.catalog import TOOLS
+from codeplane.operations.one_call import run_once
 from codeplane.operations.perform import Door
-from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
+from codeplane.surfaces.cli.output import finish, json_option, repo_option, session_option, set_option
 from codeplane.surfaces.server.operator_token import has_token
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 
@@ -24,7 +23,7 @@ from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_work
 @click.command("call", short_help="Run any operation through the door.")
 @click.argument("operation")
 @click.argument("arguments", nargs=-1)
-@click.option("--session", "session_id", default=None, metavar="NAME", help="Use this session; a new name creates one.")
+@session_option
 @json_option
 @repo_option
 @set_option
@@ -48,34 +47,34 @@ def command(
     """
     parsed = _arguments(operation, arguments)
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-        answer = run_once(workspace, operation, parsed, acting_caller(workspace, operation, session_id))
+        caller = acting_caller(workspace, operation, session_id)
+        answer = run_once(Door(workspace, TOOLS), operation, parsed, caller)
     return finish(answer, as_json=as_json)
 
 
-def run_once(workspace: Workspace, operation: str, arguments: dict[str, Any], caller: Caller | None = None) -> Answer:
-    """Make the one call of a command; the task that it opened ends as the call did."""
-    answer = dispatch(Door(workspace, OPERATIONS), operation, arguments, caller or acting_caller(workspace, operation))
-    state = TaskState.CLOSED_FAILED if answer.is_error else TaskState.CLOSED_SUCCESS
-    workspace.tasks.close_own(workspace.ownership.owner, state, "its command ended")
-    return answer
+def run_tool(workspace: Workspace, operation: str, arguments: dict[str, Any]) -> Answer:
+    """Make the one call of a command."""
+    return run_once(Door(workspace, TOOLS), operation, arguments, acting_caller(workspace, operation))
 
 
 def cli_caller(workspace: Workspace, session_id: str | None = None) -> Caller:
     """Return who calls from a shell: an agent of unknown session, unless the operator token shows a person."""
-    kind = CallerKind.PERSON if has_token(workspace.places.user.operator_token) else CallerKind.AGENT
+    is_person = has_token(workspace.places.user.operator_token)
+    kind = CallerKind.PERSON if is_person else CallerKind.AGENT
+    proof = f"operator token, user {os.getuid()}" if is_person else ""
     if session_id is None or session_id.startswith("sess_"):
-        return Caller(kind, "cli", f"cli:{os.getpid()}", "cpl", session_id)
+        return Caller(kind, "cli", f"cli:{os.getpid()}", "cpl", session_id, proof=proof)
     # A name of the caller's own: the session follows from it and from the user, so that the next command finds it.
-    return Caller(kind, "cli", f"cli:{os.getuid()}:{session_id}", "cpl", is_lasting=True)
+    return Caller(kind, "cli", f"cli:{os.getuid()}:{session_id}", "cpl", is_lasting=True, proof=proof)
 
 
 def acting_caller(workspace: Workspace, operation: str, session_id: str | None = None) -> Caller:
-    """Return who calls; where intents are in force, whoever sits at a terminal may show to be a person by a code.
+    """Return the caller; where intents are in force, a code typed at a terminal makes it a person.
 
     A read at a terminal counts as a person's: that grants nothing, the record only says who looked.
     """
     caller = cli_caller(workspace, session_id)
-    known = OPERATIONS.get(operation)
+    known = TOOLS.get(operation)
     if known is not None and not known.effect.mutates and sys.stdin.isatty() and sys.stdout.isatty():
         return replace(caller, kind=CallerKind.PERSON)
     changes = known is not None and known.effect.mutates and workspace.gate.rules().is_enforced
@@ -105,7 +104,7 @@ def _arguments(operation: str, texts: tuple[str, ...]) -> dict[str, Any]:
 
 def _takes_text(operation: str, key: str) -> bool:
     """Tell whether an argument may be text, so that a file called `123` stays one."""
-    known = OPERATIONS.get(operation)
+    known = TOOLS.get(operation)
     field = known.request_type.model_fields.get(key) if known is not None else None
     return field is None or not ({int, bool, float} & {field.annotation, *get_args(field.annotation)})
 

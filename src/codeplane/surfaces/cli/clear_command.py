@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.ledger.seals import forget_place
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import json_option, print_json, repo_option
 from codeplane.surfaces.cli.person import require_person
 from codeplane.surfaces.server.facts import is_served
 from codeplane.workspace.places import Places
+from codeplane.workspace.removal import forget_ledger
 from codeplane.workspace.workspace import locate_places
 
 _DERIVED = (
@@ -37,20 +37,22 @@ class _Loss:
     what: str
 
 
-@click.command("clear", short_help="Remove derived data; with --all everything CodePlane keeps here.")
+@click.command("clear", short_help="Remove derived data; with --all everything CodePlane stores here.")
 @click.option("--all", "everything", is_flag=True, help="Also remove the ledger, memory, undo data and settings.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 @repo_option
 def command(everything: bool, yes: bool, as_json: bool, start: str) -> int:  # noqa: FBT001 - click passes flags by name.
     """Remove derived data: index, logs, leftovers of a server. Nothing is lost by that.
 
-    With --all everything in `.codeplane/` goes, after a list of what would be lost; that takes a person. Clearing twice
-    is fine.
+    With --all everything in `.codeplane/` goes, after a list of what would be lost; only a person can do that.
+    Clearing twice is fine.
     """
     places = locate_places(Path(start))
     if is_served(places):
-        raise CodePlaneError("SERVER_ALREADY_RUNNING", "A server runs here.", hint="Stop it first, then clear again.")
+        raise CodePlaneError(
+            "SERVER_ALREADY_RUNNING", "A server is running here.", hint="Stop it first, then clear again."
+        )
     if not everything:
         packs = [path.name for path in places.private.glob("text-*.pack")]
         removed = [name for name in (*_DERIVED, *packs) if _remove(places.private / name)]
@@ -58,9 +60,9 @@ def command(everything: bool, yes: bool, as_json: bool, start: str) -> int:  # n
     losses = _losses(places)
     if losses and not yes and not _confirmed(losses, as_json=as_json):
         return FINDINGS
-    require_person(places, "remove everything that CodePlane keeps here for good")
+    require_person(places, "remove everything that CodePlane stores here for good")
     if places.shared == places.private:
-        forget_place(places.user.ledger_seals, places.ledger)
+        forget_ledger(places)
     removed = [str(loss.path) for loss in losses] if losses else []
     _remove(places.private)
     return _report(removed or [str(places.private)], as_json=as_json)

@@ -1,25 +1,22 @@
 """`cpl git`: the git tools of agents, for people; commands and options are made from the operations themselves."""
 
-import json
-import types
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 import click
-from pydantic.fields import FieldInfo
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.catalog import TOOLS
 from codeplane.operations.operation import AnyOperation
-from codeplane.surfaces.cli.call_command import run_once
+from codeplane.surfaces.cli.call_command import run_tool
+from codeplane.surfaces.cli.generated import choices_of, is_list, option
 from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
 from codeplane.surfaces.cli.paths import path_from_here
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 PREFIX = "git_"
 _PATH_FIELDS = frozenset({"path", "paths"})
-_PLAIN = (str, int, bool, float)
 # What words without an option's name mean, where it is not `paths`.
 _MAIN_FIELDS = {
     "git_branch": "name",
@@ -41,11 +38,11 @@ class GitGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface.
         """Return the names of the tools without their prefix."""
-        return sorted(name.removeprefix(PREFIX).replace("_", "-") for name in OPERATIONS if name.startswith(PREFIX))
+        return sorted(name.removeprefix(PREFIX).replace("_", "-") for name in TOOLS if name.startswith(PREFIX))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's interface.
         """Make one command."""
-        operation = OPERATIONS.get(PREFIX + cmd_name.replace("-", "_"))
+        operation = TOOLS.get(PREFIX + cmd_name.replace("-", "_"))
         return tool_command(operation) if operation is not None else None
 
 
@@ -57,7 +54,7 @@ def command() -> None:
 
     \b
       cpl git status
-      cpl git stage-and-commit src --message "Mend the parser"
+      cpl git stage-and-commit src --message "Fix the parser"
       cpl git branch create topic
       cpl git log --limit 5 --json
     """
@@ -75,14 +72,14 @@ def tool_command(operation: AnyOperation) -> click.Command:
         arguments = {key: value for key, value in given.items() if value not in (None, ())}
         arguments |= _from_words(operation, words)
         with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-            answer = run_once(workspace, operation.name, _with_paths(workspace.root, start, arguments))
+            answer = run_tool(workspace, operation.name, _with_paths(workspace.root, start, arguments))
         return finish(answer, as_json=as_json)
 
     words = [key.upper() for key in ("action", _main_field(operation)) if key in fields]
     made = click.command(name, help=operation.summary, short_help=operation.summary)(run)
     made.params[:0] = [
         click.Argument(["words"], nargs=-1, metavar=" ".join(f"[{word}]" for word in words) or "[]"),
-        *(_option(key, field) for key, field in fields.items()),
+        *(option(key, field) for key, field in fields.items()),
     ]
     return made
 
@@ -106,67 +103,17 @@ def _from_words(operation: AnyOperation, words: Sequence[str]) -> dict[str, Any]
     fields = operation.request_type.model_fields
     found: dict[str, Any] = {}
     rest = list(words)
-    if rest and "action" in fields and rest[0].replace("-", "_") in _choices(fields["action"]):
+    if rest and "action" in fields and rest[0].replace("-", "_") in choices_of(fields["action"]):
         found["action"] = rest.pop(0).replace("-", "_")
     main = _main_field(operation)
     if not rest:
         return found
     if main not in fields:
         raise CodePlaneError("INVALID_ARGUMENTS", f"`{rest[0]}` is not the name of an option.")
-    if _is_list(fields[main]):
+    if is_list(fields[main]):
         found[main] = rest
     elif len(rest) == 1:
         found[main] = rest[0]
     else:
         raise CodePlaneError("INVALID_ARGUMENTS", f"Only one {main} can be given; `{rest[1]}` is one too many.")
     return found
-
-
-def _option(name: str, field: FieldInfo) -> click.Option:
-    flag = f"--{name.replace('_', '-')}"
-    description = field.description or ""
-    kinds = _kinds(field.annotation)
-    if bool in kinds and len(kinds) == 1:
-        opposite = "" if name.startswith("no_") else f"/--no-{name.replace('_', '-')}"
-        return click.Option([f"{flag}{opposite}", name], is_flag=True, default=None, help=description)
-    if _is_list(field) and _plain_items(field):
-        return click.Option([flag, name], multiple=True, help=f"{description} May be repeated.".strip())
-    choices = _choices(field)
-    if choices and all(get_origin(kind) is Literal for kind in kinds):
-        return click.Option([flag, name], type=click.Choice(choices), help=description)
-    if kinds == [int]:
-        return click.Option([flag, name], type=int, help=description)
-    if any(kind not in _PLAIN and get_origin(kind) is not Literal for kind in kinds):
-        return click.Option([flag, name], callback=_parsed, metavar="JSON", help=description)
-    return click.Option([flag, name], help=description)
-
-
-def _choices(field: FieldInfo) -> list[str]:
-    kinds = _kinds(field.annotation)
-    return [str(value) for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)]
-
-
-def _kinds(annotation: Any) -> list[Any]:
-    """Return the types that a field takes, None left out."""
-    if get_origin(annotation) in {Union, types.UnionType}:
-        return [kind for part in get_args(annotation) for kind in _kinds(part)]
-    return [] if annotation is type(None) else [annotation]
-
-
-def _is_list(field: FieldInfo) -> bool:
-    return any(get_origin(kind) in {list, tuple} for kind in _kinds(field.annotation))
-
-
-def _plain_items(field: FieldInfo) -> bool:
-    items = [item for kind in _kinds(field.annotation) for item in get_args(kind) if item is not Ellipsis]
-    return all(item is str or get_args(item)[:1] == (str,) for item in items)
-
-
-def _parsed(_context: click.Context, _option: click.Parameter, value: str | None) -> Any:
-    """Return an object given as JSON; any other text as it is."""
-    if value is None or not value.lstrip().startswith(("{", "[")):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError as error:
-        raise click.BadParameter(f"it is not JSON: {error}") from error

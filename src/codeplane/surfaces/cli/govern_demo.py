@@ -12,15 +12,17 @@ from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.govern.explanation import explain
-from codeplane.govern.intents import INTENTS_FILE
-from codeplane.ledger.chain import RowFilter
+from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.one_call import run_once
+from codeplane.operations.perform import Door
+from codeplane.surfaces.cli.call_command import cli_caller
 from codeplane.surfaces.cli.demo_command import Say, make_sample
 from codeplane.surfaces.server.embedded import start_embedded
 from codeplane.surfaces.server.facts import read_facts
 from codeplane.surfaces.server.operator_token import operator_token
 from codeplane.workspace.workspace import WorkspaceRequest, locate_places, open_workspace
 
+_INTENTS_FILE = ".orchestration/active_intents.yaml"
 _INTENTS = """\
 active_intents:
   - id: INT-001
@@ -51,8 +53,8 @@ def play_govern_demo(say: Say) -> list[DemoStep]:
     with tempfile.TemporaryDirectory(prefix="codeplane-demo-") as directory:
         root = Path(directory).resolve() / "orders"
         make_sample(root)
-        (root / INTENTS_FILE).parent.mkdir()
-        (root / INTENTS_FILE).write_text(_INTENTS, encoding="utf-8")
+        (root / _INTENTS_FILE).parent.mkdir()
+        (root / _INTENTS_FILE).write_text(_INTENTS, encoding="utf-8")
         server = start_embedded(str(root), ("logging.level=error",))
         if server is None:
             raise CodePlaneError("SERVER_ALREADY_RUNNING")
@@ -84,7 +86,7 @@ async def _script(root: Path, teller: _Teller) -> None:
     while facts is None:
         await asyncio.sleep(0.02)
         facts = read_facts(locate_places(root))
-    teller.tell(f"{INTENTS_FILE} with INT-001", _INTENTS, is_as_specified=(root / INTENTS_FILE).is_file())
+    teller.tell(f"{_INTENTS_FILE} with INT-001", _INTENTS, is_as_specified=(root / _INTENTS_FILE).is_file())
     async with Client(facts.mcp_url) as agent, Client(facts.mcp_url) as other:
         text, _ = await _call(agent, "write_source", {"edits": [dict(_REFACTORING)]})
         teller.tell("a change without an intent is refused", text, is_as_specified="INTENT_REQUIRED" in text)
@@ -114,10 +116,10 @@ async def _approval(root: Path, agent: Client, teller: _Teller) -> None:
     text, meta = await _call(agent, "write_source", {"edits": [dict(_DELETION)]})
     is_done = not (root / "tests/test_totals.py").exists()
     teller.tell("approved by the person, it runs", text, is_as_specified=is_done)
-    with open_workspace(WorkspaceRequest(root)) as workspace:
-        found = explain(workspace.chain, str(meta.get("request_id")))
-    told = f"{found.recorded['policy']}: {found.recorded['verdict']}; decided again: same={found.is_same}"
-    teller.tell("every decision can be explained", told, is_as_specified=found.is_same)
+    found = _looked_up(root, "explain_call", {"call_or_row": str(meta.get("request_id"))})
+    decision = found["decision"]
+    told = f"{decision['policy']}: {decision['verdict']}; decided again: same={found['is_same']}"
+    teller.tell("every decision can be explained", told, is_as_specified=found["is_same"])
 
 
 def _approve(root: Path, hold_id: str) -> None:
@@ -149,6 +151,11 @@ async def _hash(agent: Client) -> str:
 
 
 def _row(root: Path, call_id: str) -> dict[str, Any]:
+    rows = _looked_up(root, "show_rows", {"row_or_call": call_id})["rows"]
+    return next((row["body"] for row in rows if row["kind"] == "finished"), {})
+
+
+def _looked_up(root: Path, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
     with open_workspace(WorkspaceRequest(root)) as workspace:
-        rows = workspace.chain.rows(RowFilter(call_id=call_id, kinds=("finished",), limit=1))
-    return rows[0].body if rows else {}
+        answer = run_once(Door(workspace, OPERATIONS), operation, arguments, cli_caller(workspace))
+    return answer.result.model_dump() if answer.result is not None else {}

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from codeplane.core.errors import CodePlaneError
+from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.version import VERSION
 
 OK, FINDINGS, FAILURE = 0, 1, 2
@@ -19,12 +19,12 @@ OK, FINDINGS, FAILURE = 0, 1, 2
 COMMANDS = {
     "approvals": "Show what waits for a person; approve or deny it.",
     "call": "Run any operation through the door.",
-    "clear": "Remove derived data; with --all everything CodePlane keeps here.",
+    "clear": "Remove derived data; with --all everything CodePlane stores here.",
     "completion": "Print the completion script for a shell.",
     "demo": "Show CodePlane at work on a sample repository.",
     "down": "Stop the server.",
     "doctor": "Check that everything CodePlane needs is in order.",
-    "explain": "Tell why a call was let through or not.",
+    "explain": "Show why a call was allowed or not.",
     "git": "Use git as agents do: checked, recorded, undoable.",
     "init": "Set this repository up for CodePlane.",
     "intent": "Add, list, show, select, close, check and import intents.",
@@ -32,15 +32,30 @@ COMMANDS = {
     "map": "Show what this repository is made of.",
     "mcp": "Speak MCP over stdio, for agents.",
     "policy": "Show, check and accept the rules for agents.",
-    "risk": "Tell how dangerous a shell command is.",
+    "risk": "Show how dangerous a shell command is.",
     "search": "Find text, definitions or references.",
     "status": "Show the server, the repository and the settings.",
     "task": "Open, close, reset, list and show tasks.",
-    "uninstall": "Remove everything CodePlane keeps for this repository.",
-    "undo": "Take back what an operation, a task or a session changed.",
+    "uninstall": "Remove everything CodePlane stores for this repository.",
+    "undo": "Undo what an operation, a task or a session changed.",
     "up": "Start the server.",
     "version": "Print the version.",
 }
+
+
+# Made from operations; every other command has a module of its own.
+_GENERATED = frozenset({"approvals", "explain", "intent", "ledger", "policy", "task"})
+
+
+def find_command(name: str) -> click.Command:
+    """Import or make one command."""
+    command: click.Command
+    if name in _GENERATED:
+        generated = importlib.import_module("codeplane.surfaces.cli.generated")
+        command = generated.generated_command(name, COMMANDS[name])
+    else:
+        command = importlib.import_module(f"codeplane.surfaces.cli.{name}_command").command
+    return command
 
 
 class LazyGroup(click.Group):
@@ -54,9 +69,7 @@ class LazyGroup(click.Group):
         """Import one command."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"codeplane.surfaces.cli.{cmd_name}_command")
-        command: click.Command = module.command
-        return command
+        return find_command(cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; click itself would end with exit code 1 when the reader of a pipe leaves."""
@@ -107,15 +120,15 @@ def main(arguments: list[str]) -> int:  # noqa: PLR0911 - one exit code per way 
         return FINDINGS
     except click.ClickException as error:
         if "--json" in arguments:
-            return _show_failure(CodePlaneError("INVALID_ARGUMENTS", error.format_message()), as_json=True)
+            return show_failure(ErrorReport("INVALID_ARGUMENTS", error.format_message()), as_json=True)
         error.show()
         return FAILURE
     except CodePlaneError as error:
-        return _show_failure(error, as_json="--json" in arguments)
+        return show_failure(error.report(), as_json="--json" in arguments)
     except OSError as error:
         _discard_output()
-        failure = CodePlaneError("FILE_WRITE_FAILED", f"{error.filename or 'The output'}: {error.strerror or error}")
-        return _show_failure(failure, as_json=False)
+        failure = ErrorReport("FILE_WRITE_FAILED", f"{error.filename or 'The output'}: {error.strerror or error}")
+        return show_failure(failure, as_json=False)
     return result if isinstance(result, int) else OK
 
 
@@ -124,11 +137,12 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def _show_failure(error: CodePlaneError, *, as_json: bool) -> int:
+def show_failure(report: ErrorReport, *, as_json: bool) -> int:
+    """Print an error and return the exit code."""
     if as_json:
         import json  # noqa: PLC0415 - 9 ms that plain output does not need.
 
-        sys.stdout.write(json.dumps(error.report().as_dict(), ensure_ascii=False, indent=2) + "\n")
+        sys.stdout.write(json.dumps(report.as_dict(), ensure_ascii=False, indent=2) + "\n")
     else:
-        sys.stderr.write(f"{error.report().as_text()}\n")
+        sys.stderr.write(f"{report.as_text()}\n")
     return FAILURE

@@ -7,13 +7,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from functools import wraps
 from typing import Any
 
 import click
 
-from codeplane.core.clock import ms_from_iso
 from codeplane.core.printable import printable_text
 from codeplane.operations.answer import Answer
 from codeplane.surfaces.cli.main import FAILURE, OK
@@ -25,8 +23,13 @@ repo_option = click.option(
 _set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting once.")
 
 
+session_option = click.option(
+    "--session", "session_id", metavar="NAME", help="Use this session; a new name creates one."
+)
+
+
 def set_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--set` to a command that has `--repo`; a setting that allows more takes a person."""
+    """Add `--set` to a command that has `--repo`; only a person can loosen a setting."""
 
     @wraps(function)
     def checked(*arguments: Any, **given: Any) -> Any:
@@ -108,16 +111,6 @@ def _coloured(line: str) -> str:
     return line
 
 
-def local_time(milliseconds: int) -> str:
-    """Return a time of the ledger as people read it: in the machine's time zone, to the second."""
-    return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
-def local_time_of(iso: str) -> str:
-    """Return a time in RFC 3339 as people read it."""
-    return local_time(ms_from_iso(iso))
-
-
 @contextmanager
 def progress_line(label: str) -> Iterator[Callable[[int, int], None]]:
     """Give a function that shows how far something is, on one line of a terminal and nowhere else."""
@@ -148,7 +141,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         for row in rows:
             sys.stdout.write("\t".join(row) + "\n")
         return
-    # 56 ms, paid only where somebody looks at it.
+    # 56 ms that only a terminal pays.
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 

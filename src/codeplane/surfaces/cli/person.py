@@ -1,4 +1,4 @@
-"""Is a person at the other end of this command: the operator token, or somebody who types a code at a terminal."""
+"""Proof that a person runs a command: the operator token, or a code typed at a terminal."""
 
 import os
 import secrets
@@ -18,7 +18,7 @@ def require_person(at: Workspace | Places, action: str) -> str:
     """Return how the caller has shown to be a person.
 
     Raises:
-        CodePlaneError: OPERATOR_TOKEN_REQUIRED when nobody has.
+        CodePlaneError: OPERATOR_TOKEN_REQUIRED without proof.
     """
     path = (at if isinstance(at, Places) else at.places).user.operator_token
     if has_token(path):
@@ -29,7 +29,7 @@ def require_person(at: Workspace | Places, action: str) -> str:
     raise CodePlaneError(
         "OPERATOR_TOKEN_REQUIRED",
         f"Only a person can {action}.",
-        hint=f"Do it in a terminal, where a code is asked for, or set {TOKEN_VARIABLE} to what {path} holds.",
+        hint=f"Do it in a terminal, where a code is asked for, or set {TOKEN_VARIABLE} to the content of {path}.",
     )
 
 

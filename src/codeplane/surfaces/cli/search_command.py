@@ -6,7 +6,7 @@ from typing import get_args
 import click
 
 from codeplane.operations.search_models import SearchRequest
-from codeplane.surfaces.cli.call_command import run_once
+from codeplane.surfaces.cli.call_command import run_tool
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import finish, json_option, repo_option, set_option
 from codeplane.surfaces.cli.paths import glob_from_here
@@ -20,12 +20,12 @@ _MODES = get_args(SearchRequest.model_fields["mode"].annotation)
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True)
 @click.option("--definitions", "-d", "mode", flag_value="definitions", help="Where the symbol QUERY is defined.")
 @click.option("--references", "-r", "mode", flag_value="references", help="What refers to the symbol QUERY.")
-@click.option("--symbol", "-s", "mode", flag_value="symbol", help="Symbols whose name holds QUERY.")
+@click.option("--symbol", "-s", "mode", flag_value="symbol", help="Symbols whose name contains QUERY.")
 @click.option("--mode", "-m", "mode", type=click.Choice(_MODES), metavar="MODE", help=f"One of {', '.join(_MODES)}.")
-@click.option("--all", "certainty", flag_value="all", help="With -r or -m: also hits that may be meant.")
+@click.option("--all", "certainty", flag_value="all", help="With -r or -m: also uncertain hits.")
 @click.option("--kind", "kinds", multiple=True, help="Only symbols of this kind, such as class or function.")
 @click.option("--regex", "-e", is_flag=True, help="QUERY is an RE2 expression.")
-@click.option("--ignore-case", "-i", is_flag=True, help="Upper and lower case are the same.")
+@click.option("--ignore-case", "-i", is_flag=True, help="Ignore upper and lower case.")
 @click.option("--word", "-w", is_flag=True, help="Whole words only.")
 @click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only files that match, as in .gitignore.")
 @click.option("--no-ignore", "include_ignored", is_flag=True, help="Also files that git ignores.")
@@ -33,7 +33,7 @@ _MODES = get_args(SearchRequest.model_fields["mode"].annotation)
 @click.option("--code", "show", flag_value="code", help="Show the definitions around the hits.")
 @click.option("--context", "-C", type=click.IntRange(0, 50), default=0, help="Lines to show around each hit.")
 @click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Hits to show.")
-@click.option("--cursor", default=None, help="Go on where the last answer was cut.")
+@click.option("--cursor", default=None, help="Continue where the last answer was cut.")
 @json_option
 @repo_option
 @set_option
@@ -56,7 +56,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     start: str,
     overrides: tuple[str, ...],
 ) -> int:
-    """Find every line that holds QUERY, or a symbol of that name; exit code 1 when there is none.
+    """Find every line that contains QUERY, or a symbol of that name; exit code 1 when there is none.
 
     A symbol is a name, Class.method, path::Name, path:line or path:line:column. With -r a file or module is answered
     with its imports. GLOB is relative to the current directory; one that begins with / to the repository's root.
@@ -77,6 +77,6 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
         globs = [glob_from_here(workspace.root, start, glob) for glob in paths]
         scope = {"paths": globs, "languages": list(languages), "kinds": list(kinds)}
-        answer = run_once(workspace, "search", {**arguments, "scope": scope})
+        answer = run_tool(workspace, "search", {**arguments, "scope": scope})
     exit_code = finish(answer, as_json=as_json)
     return exit_code or (OK if getattr(answer.result, "results", ()) else FINDINGS)

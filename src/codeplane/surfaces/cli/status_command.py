@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from codeplane.core.clock import local_time_of
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import tail_lines
 from codeplane.core.printable import counted
@@ -15,7 +16,6 @@ from codeplane.core.version import VERSION
 from codeplane.surfaces.cli.main import OK
 from codeplane.surfaces.cli.output import (
     json_option,
-    local_time_of,
     print_facts,
     print_json,
     print_table,

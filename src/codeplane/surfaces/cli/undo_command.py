@@ -7,22 +7,22 @@ from typing import Any
 import click
 
 from codeplane.operations.answer import Answer
-from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.catalog import TOOLS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.perform import Door
-from codeplane.surfaces.cli.call_command import cli_caller, run_once
+from codeplane.surfaces.cli.call_command import cli_caller, run_tool
 from codeplane.surfaces.cli.main import FAILURE, FINDINGS
 from codeplane.surfaces.cli.output import finish, json_option, print_answer, repo_option, set_option
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 
 
-@click.command("undo", short_help="Take back what an operation, a task or a session changed.")
+@click.command("undo", short_help="Undo what an operation, a task or a session changed.")
 @click.argument("operation", required=False)
 @click.option("--task", default=None, metavar="ID", help="Everything that a task changed.")
 @click.option("--session", default=None, metavar="LABEL", help="Everything that a session changed.")
 @click.option("--list", "-l", "list_only", is_flag=True, help="Only list what can be undone.")
 @click.option("--dry-run", "-n", is_flag=True, help="Only show what would be restored.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 @repo_option
 @set_option
@@ -62,12 +62,12 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
         if not yes:
             print_answer(preview, as_json=False)
             if not sys.stdin.isatty():
-                sys.stderr.write("Nothing was undone: there is nobody to ask. Use --yes.\n")
+                sys.stderr.write("Nothing was undone: no terminal to ask at. Use --yes.\n")
                 return FAILURE
             if not click.confirm("Undo this?"):
                 return FINDINGS
-        return finish(run_once(workspace, "undo", wanted), as_json=as_json)
+        return finish(run_tool(workspace, "undo", wanted), as_json=as_json)
 
 
 def _call(workspace: Workspace, arguments: dict[str, Any]) -> Answer:
-    return dispatch(Door(workspace, OPERATIONS), "undo", arguments, cli_caller(workspace))
+    return dispatch(Door(workspace, TOOLS), "undo", arguments, cli_caller(workspace))

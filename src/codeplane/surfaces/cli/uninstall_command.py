@@ -14,7 +14,7 @@ from codeplane.workspace.removal import removables, remove
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 
-@click.command("uninstall", short_help="Remove everything CodePlane keeps for this repository.")
+@click.command("uninstall", short_help="Remove everything CodePlane stores for this repository.")
 @click.option("--dry-run", "-n", is_flag=True, help="Only list it.")
 @json_option
 @repo_option
@@ -26,7 +26,7 @@ def command(dry_run: bool, as_json: bool, start: str) -> int:  # noqa: FBT001 - 
     """
     with open_workspace(WorkspaceRequest(Path(start), ())) as workspace:
         if is_served(workspace.places):
-            raise CodePlaneError("SERVER_ALREADY_RUNNING", "A server runs here.", hint="`cpl down` stops it.")
+            raise CodePlaneError("SERVER_ALREADY_RUNNING", "A server is running here.", hint="`cpl down` stops it.")
         root, found = workspace.root, removables(workspace)
         if not as_json:
             sys.stdout.writelines(f"  {one.place}: {one.what}\n" for one in found)

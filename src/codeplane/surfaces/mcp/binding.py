@@ -22,12 +22,13 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
+from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.errors import ErrorReport
 from codeplane.core.version import VERSION
-from codeplane.ledger.callers import Caller, CallerKind
 from codeplane.operations.answer import RESOURCE_PREFIX, Answer
+from codeplane.operations.call_record import CallControls
 from codeplane.operations.dispatch import dispatch, nearest_names
-from codeplane.operations.perform import CallControls, Door, reject
+from codeplane.operations.perform import Door, reject
 from codeplane.operations.profiles import Profile
 from codeplane.operations.tool_list import CALL, CLASSIC, CORE, FULL
 from codeplane.surfaces.mcp.first_answers import INSTRUCTIONS, SERVER_NAME, SERVER_TITLE
@@ -144,7 +145,7 @@ def _progress_from_thread(
         try:
             anyio.from_thread.run(progress, done, total, message)
         except (RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            # The client left while the work goes on; nobody is there to hear of its progress.
+            # The client left while the work goes on.
             cancelled.set()
 
     return report

@@ -83,7 +83,7 @@ def _greeting(requested: str) -> dict[str, Any]:
 def default_profile(root: str, start: str, overrides: Sequence[str]) -> str:
     """Return the profile that the settings name; an empty text when they cannot be read.
 
-    Nearly always nobody has set it. Only where the word occurs in a source are the settings read, which takes a
+    It is seldom set. Only where the word occurs in a source are the settings read, which takes a
     tenth of a second of imports.
     """
     if not _may_set_profile(root, overrides):

@@ -90,14 +90,14 @@ class _LineConnection:
         elif isinstance(message, types.JSONRPCNotification):
             if _has_id(line):
                 # An id of a wrong type: the message wants an answer, but none that could be told from others.
-                report = ErrorReport("INVALID_FORMAT", "The id of a request is a text or a whole number.", _SHAPE)
+                report = ErrorReport("INVALID_FORMAT", "The id of a request must be a string or an integer.", _SHAPE)
                 await self._refuse(None, types.INVALID_REQUEST, report)
                 return
             self._forget_cancelled(message)
         await to_server.send(SessionMessage(message))
 
     def _forget_cancelled(self, message: types.JSONRPCNotification) -> None:
-        """A cancelled request gets no answer, so nobody has to wait for one."""
+        """A cancelled request gets no answer, so do not wait for one."""
         if message.method == "notifications/cancelled":
             request_id = (message.params or {}).get("requestId")
             if isinstance(request_id, str | int):
@@ -155,7 +155,7 @@ class _LineConnection:
             return b""
 
     async def _refuse_unreadable(self, line: bytes, error: ValidationError) -> None:
-        """Answer a line that is no JSON-RPC message; a notification gets no answer."""
+        """Answer a line that is not a JSON-RPC message; a notification gets no answer."""
         try:
             document = json.loads(line)
         except (ValueError, RecursionError):

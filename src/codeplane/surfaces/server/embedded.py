@@ -4,11 +4,10 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import LoggingHandle
-from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.catalog import TOOLS
 from codeplane.operations.perform import Door
 from codeplane.surfaces.server.facts import try_server_lock
 from codeplane.surfaces.server.host import HostRequest, ServerHost, build_host, close_host
@@ -16,9 +15,6 @@ from codeplane.surfaces.server.logging_setup import start_server_logging
 from codeplane.surfaces.server.operator_token import has_token
 from codeplane.workspace.config import loosened_settings
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
-
-if TYPE_CHECKING:
-    from codeplane.workspace.head_start import HeadStart
 
 _START_SECONDS = 15.0
 _STOP_SECONDS = 10.0
@@ -69,9 +65,7 @@ class EmbeddedServer:
         await self._host.serve(started=self._started.set, http_first=False)
 
 
-def start_embedded(
-    start: str, overrides: Sequence[str], head_start: "HeadStart | None" = None
-) -> EmbeddedServer | None:
+def start_embedded(start: str, overrides: Sequence[str]) -> EmbeddedServer | None:
     """Become the server of the working tree at `start`; None when another process is.
 
     Raises:
@@ -83,13 +77,12 @@ def start_embedded(
     except CodePlaneError:
         workspace.close()
         raise
-    workspace.head_start = head_start
     lock = try_server_lock(workspace.places)
     if lock is None:
         workspace.close()
         return None
     try:
-        return _start(workspace, HostRequest(workspace, Door(workspace, OPERATIONS), lock, "mcp"))
+        return _start(workspace, HostRequest(workspace, Door(workspace, TOOLS), lock, "mcp"))
     except BaseException:
         lock.release()
         workspace.close()
@@ -97,7 +90,7 @@ def start_embedded(
 
 
 def _check_overrides(workspace: Workspace, overrides: Sequence[str]) -> None:
-    """Refuse settings that allow more than the files do: whoever starts this may be an agent.
+    """Refuse settings that allow more than the files do: an agent may have started this.
 
     Raises:
         CodePlaneError: OPERATOR_TOKEN_REQUIRED.

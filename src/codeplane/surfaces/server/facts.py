@@ -35,9 +35,9 @@ class ServerFacts:
 
 
 def try_server_lock(places: Places) -> FileLock | None:
-    """Take the server role of this tree; None when somebody else has it.
+    """Take the server role of this tree; None when another process has it.
 
-    The operating system drops the lock when its holder dies, so a lock left behind by a dead process is no obstacle.
+    The operating system drops the lock when its holder dies, so a dead process does not block the role.
     """
     lock = FileLock(places.server_lock, thread_local=False)
     try:
@@ -64,7 +64,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def remove_facts(places: Places) -> None:
-    """Take the address back; what cannot be removed is no reason to keep the server role."""
+    """Remove the address files; a file that cannot be removed does not keep the server role."""
     for path in (places.port_file, places.url_file, places.server_facts, places.socket_link, places.socket):
         with suppress(OSError):
             path.unlink()

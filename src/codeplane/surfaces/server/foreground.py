@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.catalog import TOOLS
 from codeplane.operations.perform import Door
 from codeplane.surfaces.server.client import get_json
 from codeplane.surfaces.server.facts import ServerFacts, is_served, read_facts, try_server_lock
@@ -37,7 +37,7 @@ def serve_in_foreground(workspace: Workspace, announce: Callable[[ServerFacts], 
     may_abandon = False
     with start_server_logging(workspace, to_terminal=True):
         try:
-            host = build_host(HostRequest(workspace, Door(workspace, OPERATIONS), lock, "up"))
+            host = build_host(HostRequest(workspace, Door(workspace, TOOLS), lock, "up"))
         except BaseException:
             lock.release()
             workspace.close()
@@ -64,7 +64,7 @@ def _facts_of_the_other(places: Places) -> ServerFacts:
     deadline = time.monotonic() + _OTHER_SECONDS
     while time.monotonic() < deadline:
         facts = read_facts(places)
-        # Facts that nobody answers for were left by a server that died before.
+        # Facts without a running server were left behind by one that died.
         if facts is not None and _is_answered(facts):
             return facts
         time.sleep(0.05)

@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -18,9 +18,10 @@ from codeplane.core.clock import iso_from_ms
 from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.version import API_VERSION, VERSION
-from codeplane.ledger.chain import LedgerRow
+from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
 from codeplane.operations.profiles import profile_for
+from codeplane.operations.recorded_calls import rows_after
 from codeplane.operations.recovery import recover_interrupted
 from codeplane.surfaces.mcp.binding import CallRunner, InFlight
 from codeplane.surfaces.server.access import Access
@@ -56,7 +57,7 @@ _LAST_SECONDS = 1.0
 class ServerHost:
     """One server for one working tree.
 
-    Invariant: whoever builds it holds the tree's server lock until `serve` has returned.
+    Invariant: the builder holds the tree's server lock until `serve` has returned.
     """
 
     workspace: Workspace
@@ -85,10 +86,18 @@ class ServerHost:
 
     @property
     def runner(self) -> CallRunner:
-        """Return what runs calls for every surface of this server."""
+        """Return what runs the calls of agents."""
+        return self._runner(self.door)
+
+    @property
+    def runner_for_people(self) -> CallRunner:
+        """Return what runs the operations behind REST addresses; agents have no way to it."""
+        return self._runner(replace(self.door, operations=OPERATIONS))
+
+    def _runner(self, door: Door) -> CallRunner:
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(self.workspace.settings.server.worker_threads)
-        return CallRunner(self.door, self._limiter, self._admit, self.in_flight)
+        return CallRunner(door, self._limiter, self._admit, self.in_flight)
 
     def _admit(self) -> ErrorReport | None:
         return ErrorReport("SERVER_SHUTTING_DOWN", "The server is stopping.") if self.is_stopping else None
@@ -131,7 +140,7 @@ class ServerHost:
             tasks.cancel_scope.cancel()
 
     async def _leave_clients_the_first_moment(self, patience: float) -> None:
-        """Return when it has passed and nobody waits for an answer, or so many seconds later, or at the stop."""
+        """Return when the moment has passed and no call is running, after that many seconds, or at the stop."""
         with anyio.move_on_after(_HTTP_DELAY_SECONDS):
             await self._stop.wait()
         with anyio.move_on_after(patience):
@@ -249,7 +258,7 @@ class ServerHost:
                 self._rows_changed.set()
 
     async def _repair(self) -> None:
-        """Put back what somebody removed under a running server, so that clients find it again."""
+        """Restore files that were removed under a running server, so that clients find it again."""
         places = self.workspace.places
         if not places.server_facts.exists() or not places.port_file.exists() or not places.url_file.exists():
             prepare_private(places)
@@ -280,15 +289,15 @@ class ServerHost:
             thread.join(max(0.0, deadline - self.workspace.clock.monotonic()))
         return sum(one.is_alive() for one in left)
 
-    async def rows_from(self, start: int | None) -> AsyncIterator[LedgerRow | None]:
+    async def rows_from(self, start: int | None) -> AsyncIterator[dict[str, Any] | None]:
         """Yield rows after `start` (None: from now on) as they are committed; None now and then; ends at shutdown."""
-        chain = self.workspace.chain
-        last = start if start is not None else await anyio.to_thread.run_sync(chain.last_seq)
+        workspace = self.workspace
+        last = start if start is not None else await anyio.to_thread.run_sync(workspace.chain.last_seq)
         quiet = 0.0
         while True:
-            rows = await anyio.to_thread.run_sync(chain.rows_after, last, _EVENT_PAGE)
+            rows = await anyio.to_thread.run_sync(rows_after, workspace, last, _EVENT_PAGE)
             for row in rows:
-                last = row.seq
+                last = row["seq"]
                 yield row
             if self.is_stopping:
                 return

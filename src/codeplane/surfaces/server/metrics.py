@@ -9,7 +9,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.process_collector import ProcessCollector
 
 from codeplane.core.events import Event
-from codeplane.ledger.tasks import Budget
 from codeplane.workspace.workspace import Workspace
 
 _INDEX_GAUGES = {
@@ -29,6 +28,7 @@ _LANGUAGE_GAUGES = {
     "files_with_symbols": "Those whose symbols are known.",
     "files_linked": "Those with references that are linked to definitions.",
 }
+_BUDGETS = ("mutations", "test_runs", "duration")
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
 # From a burst to a long pause.
 _INTERVALS = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
@@ -57,7 +57,8 @@ def task_gauges(workspace: Workspace) -> TaskGauges:
     """Return the tasks of a repository in numbers."""
     now = workspace.clock.now_ms()
     tasks = workspace.tasks.open_tasks()
-    used = {budget.value: max((task.share_used(budget, now) for task in tasks), default=0.0) for budget in Budget}
+    shares = [task.shares_used(now) for task in tasks]
+    used = {budget: max((share[budget] for share in shares), default=0.0) for budget in _BUDGETS}
     totals = workspace.tasks.totals()
     return TaskGauges(len(tasks), used, totals.opened, totals.closed, totals.exhausted, now)
 
@@ -149,7 +150,7 @@ class Metrics:
             self._ended_ms.append(at_ms)
         if budget is not None:
             self._counted.labels(budget).inc()
-        if budget == Budget.MUTATIONS.value and at_ms is not None:
+        if budget == "mutations" and at_ms is not None:
             if self._last_mutation_ms is not None:
                 self._interval.observe(max(0, at_ms - self._last_mutation_ms) / 1000)
             self._last_mutation_ms = at_ms

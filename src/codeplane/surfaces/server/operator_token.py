@@ -1,7 +1,7 @@
 """The two secrets of HTTP, each in a file that only its owner can read.
 
 The operator token shows that a call comes from the person who owns the account. The access secret only opens MCP and
-reading REST; it may stand in an agent's configuration and never makes its caller a person.
+reading REST; it may be in an agent's configuration and never makes its caller a person.
 """
 
 import hmac

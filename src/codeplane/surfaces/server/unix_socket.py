@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from codeplane.surfaces.server.host import ServerHost
 
 _log = get_logger(__name__)
-_HELLO_LIMIT = 4096
+_MAX_HELLO = 4096
 _HELLO_SECONDS = 10.0
 _LASTING_NAME = re.compile("[0-9a-f]{32}")
 
@@ -56,7 +56,7 @@ def bind_unix_socket(places: Places) -> socket.socket:
 
 def _bind(listener: socket.socket, places: Places) -> None:
     for path in {places.socket, places.socket_link}:
-        # Only the holder of the server lock comes here, so a socket that is there belongs to nobody.
+        # Only the holder of the server lock comes here, so an existing socket is a leftover.
         path.unlink(missing_ok=True)
     places.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if places.socket.parent.stat().st_uid != os.getuid():
@@ -141,7 +141,7 @@ class _Connections:
 async def _hello(reader: asyncio.StreamReader) -> dict[str, Any]:
     try:
         # A line beyond the reader's own limit is a ValueError too.
-        document = json.loads((await reader.readline())[:_HELLO_LIMIT])
+        document = json.loads((await reader.readline())[:_MAX_HELLO])
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or document.get("codeplane") != 1 or document.get("speak") != "mcp":

@@ -1,1 +1,0 @@
-"""TypeScript with JSX; everything it does is in the package `javascript`, which reads all three grammars."""

@@ -1,1 +1,0 @@
-"""TypeScript; everything it does is in the package `javascript`, which reads all three grammars."""
