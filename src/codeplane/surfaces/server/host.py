@@ -215,10 +215,11 @@ class ServerHost:
 
         A change that is only planned ends at once, one that is being put in place is taken back: both are answered.
         """
-        self.is_ready = False
         self.is_stopping = True
         self._rows_changed.set()
         await anyio.to_thread.run_sync(self._stop_editing)
+        # Last, so that a client that sees 503 on /ready knows that edits are being rolled back.
+        self.is_ready = False
         grace = self.workspace.settings.server.shutdown_grace_seconds
         with anyio.move_on_after(grace):
             await self.in_flight.wait_until_idle()
