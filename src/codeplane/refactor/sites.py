@@ -151,7 +151,14 @@ def _expanded(edit: Edit, node: Node) -> Edit:
 
 
 def _is_exported_object(node: Node | None) -> bool:
-    """Tell whether a JavaScript object is what a module exports: its keys are then names of the module."""
+    """Tell whether a JavaScript object is what a module exports or loads: its keys are then names of the module."""
+    if node is not None and node.type == "object_pattern":
+        value = node.parent.child_by_field_name("value") if node.parent is not None else None
+        return (
+            value is not None
+            and value.text is not None
+            and re.match(rb"(?:await )?(?:require|import)\(", value.text) is not None
+        )
     assignment = node.parent if node is not None and node.type == "object" else None
     left = assignment.child_by_field_name("left") if assignment is not None else None
     return left is not None and left.text in {b"module.exports", b"exports"}
