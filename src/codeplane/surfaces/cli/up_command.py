@@ -23,7 +23,7 @@ from codeplane.workspace.workspace import WorkspaceRequest, ensure_ignore_file, 
 @json_option
 @repo_option
 @set_option
-def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
+def command(
     port: int | None,
     detach: bool,  # noqa: FBT001 - click passes flags by name.
     no_refactor: bool,  # noqa: FBT001
