@@ -500,12 +500,9 @@ def filled(value: Any, world: World, last: Answer | None) -> Any:
         return value
     if value.startswith("{HEAD"):
         return git(world.tree, "rev-parse", value.strip("{}")).strip()
-    if value == "{LAST}":
+    if value in {"{LAST}", "{PLAN}"}:
         assert last is not None
-        return last.meta.request_id
-    if value == "{PLAN}":
-        assert last is not None
-        return result_of(last)["refactor_id"]
+        return last.meta.request_id if value == "{LAST}" else result_of(last)["refactor_id"]
     return value.replace("{base}", str(world.base))
 
 

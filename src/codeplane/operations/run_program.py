@@ -151,15 +151,19 @@ def _functions(calls: _Calls) -> dict[str, Callable[..., Any]]:
     def call(name: str, **arguments: Any) -> dict[str, Any]:
         return calls.result(name, arguments)
 
+    functions = (search, references, read, edit, git, diff, call, *_refactorings(calls))
+    return {function.__name__: function for function in functions}
+
+
+def _refactorings(calls: _Calls) -> tuple[Callable[..., Any], ...]:
     def rename(symbol: str, new_name: str, **arguments: Any) -> dict[str, Any]:
         return calls.result("refactor_rename", {"symbol": symbol, "new_name": new_name, **arguments})
 
-    def apply(plan: dict[str, Any] | str, **arguments: Any) -> dict[str, Any]:
-        refactor_id = plan if isinstance(plan, str) else plan["refactor_id"]
+    def apply(plan: Any, **arguments: Any) -> dict[str, Any]:
+        refactor_id = plan["refactor_id"] if isinstance(plan, dict) else plan
         return calls.result("refactor_apply", {"refactor_id": refactor_id, **arguments})
 
-    functions = (search, references, read, edit, git, diff, rename, apply, call)
-    return {function.__name__: function for function in functions}
+    return rename, apply
 
 
 def _handle(context: CallContext, request: RunRequest) -> RunResult:

@@ -19,7 +19,7 @@ from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 _MAX_SHOWN = 200
 _OPTIONS = (
-    click.option("--only", multiple=True, metavar="WHAT", help="Only these files (a path or glob); or questions, docs, a site id."),
+    click.option("--only", multiple=True, metavar="WHAT", help="Only these files; also questions, docs, a site id."),
     click.option("--except", "exclude", multiple=True, metavar="WHAT", help="Not these files, sites or groups."),
     click.option("--dry-run", "-n", is_flag=True, help="Only show the plan."),
     click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation."),
@@ -79,9 +79,8 @@ def _coloured(plan: dict[str, Any]) -> list[str]:
     lines = [click.style(plan["summary"], bold=True), *(f"  {reason}" for reason in plan["reasons"])]
     lines += [f"  {one['id']} {one['description']}" for one in plan["candidates"]]
     lines += [f"  {one['from']} → {one['to']}" for one in plan["moves"]]
-    for title, sites in (
-        ("", plan["edits"]), ("Questions (not applied)", plan["questions"]), ("Documentation", plan["doc_edits"]["matches"]),
-    ):  # fmt: skip
+    docs = plan["doc_edits"]["matches"]
+    for title, sites in (("", plan["edits"]), ("Questions (not applied)", plan["questions"]), ("Documentation", docs)):
         if title and sites:
             lines.append(click.style(title, fg="yellow"))
         path = ""

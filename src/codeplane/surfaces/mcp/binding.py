@@ -203,7 +203,7 @@ class _Binding:
     async def list_tools(
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        # What a setting switches off or a rule denies whatever the arguments is not offered; calling it all the same is refused by the door.
+        # What a setting switches off, or a rule denies whatever the arguments, is not offered; the door refuses it.
         hidden = await anyio.to_thread.run_sync(self._never_offered, self.profile.names)
         offered = [tool for tool in self.profile.tools if tool["name"] not in hidden]
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in offered])
