@@ -151,7 +151,7 @@ def _functions(calls: _Calls) -> dict[str, Callable[..., Any]]:
     def call(name: str, **arguments: Any) -> dict[str, Any]:
         return calls.result(name, arguments)
 
-    functions = (search, references, read, edit, git, diff, call, *_refactorings(calls))
+    functions: tuple[Callable[..., Any], ...] = (search, references, read, edit, git, diff, call, *_refactorings(calls))
     return {function.__name__: function for function in functions}
 
 

@@ -88,13 +88,20 @@ def _coloured(plan: dict[str, Any]) -> list[str]:
             if site["path"] != path:
                 path = site["path"]
                 lines.append(click.style(path, fg="cyan"))
-            shown = site["text"]
-            if site["old"] and site["old"] in shown and "\n" not in site["new"]:
-                change = click.style(site["old"], fg="red", strikethrough=True) + click.style(site["new"], fg="green")
-                shown = re.sub(rf"(?<!\w){re.escape(site['old'])}(?!\w)", lambda _found, text=change: text, shown)
+            shown = _with_change(site)
             why = f"  ({site['why']})" if title else ""
             lines.append(f"{site['id']:>7} {site['line']:>5}  {shown}{why}")
     more = (
         sum(plan["counts"].values()) - len(plan["edits"]) - len(plan["questions"]) - len(plan["doc_edits"]["matches"])
     )
     return [*lines, *([f"… {more} more sites"] if more > 0 else []), *(f"note: {one}" for one in plan["warnings"])]
+
+
+def _with_change(site: dict[str, Any]) -> str:
+    """Return the line of a site with the old word struck out and the new one behind it."""
+    text: str = site["text"]
+    if not site["old"] or "\n" in site["new"]:
+        return text
+    change = click.style(site["old"], fg="red", strikethrough=True) + click.style(site["new"], fg="green")
+    parts = re.split(rf"(?<!\w){re.escape(site['old'])}(?!\w)", text)
+    return change.join(parts)
