@@ -119,6 +119,7 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
     ),
     "Index and refactoring": (
         (4001, "INDEX_CORRUPT", FIX, "The index is damaged.", "Nothing to do: it is rebuilt from the files."),
+        (4010, "EPOCH_NOT_KEPT", FIX, "The index no longer knows the files of that epoch.", "Use one of the epochs that the message names, or a git ref."),
     ),
     "Edits": (
         (5001, "CONTENT_NOT_FOUND", FIX, "The expected text was not found in the file.", "Use the current text of one of the candidates."),
