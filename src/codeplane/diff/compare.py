@@ -1,4 +1,4 @@
-"""Compare two states of some files: which definitions were added, removed, renamed or changed, and how much it matters."""
+"""Compare two states of some files: which definitions changed, how, and how much it matters."""
 
 import re
 from collections import Counter
@@ -35,75 +35,12 @@ _RISKS: Final = (Risk.LOW, Risk.MEDIUM, Risk.HIGH, Risk.UNKNOWN)
 _HARMLESS: Final = frozenset({"parameter_type_changed", "return_type_changed", "type_changed", "visibility_changed"})
 # Tokens that decide what is executed.
 _CONTROL: Final = frozenset(
-    [
-        "if",
-        "else",
-        "elif",
-        "switch",
-        "case",
-        "match",
-        "when",
-        "for",
-        "while",
-        "do",
-        "loop",
-        "break",
-        "continue",
-        "return",
-        "raise",
-        "throw",
-        "throws",
-        "try",
-        "catch",
-        "except",
-        "finally",
-        "yield",
-        "await",
-        "async",
-        "defer",
-        "go",
-        "select",
-        "goto",
-        "with",
-        "unless",
-        "until",
-        "rescue",
-        "ensure",
-        "and",
-        "or",
-        "not",
-        "in",
-        "is",
-        "==",
-        "!=",
-        "===",
-        "!==",
-        "<",
-        ">",
-        "<=",
-        ">=",
-        "&&",
-        "||",
-        "!",
-        "??",
-        "?",
-        ":=",
-        "+",
-        "-",
-        "*",
-        "/",
-        "%",
-        "+=",
-        "-=",
-        "*=",
-        "/=",
-        "&",
-        "|",
-        "^",
-        "<<",
-        ">>",
-    ]
-)
+    {"if", "else", "elif", "switch", "case", "match", "when", "for", "while", "do", "loop", "break", "continue",
+     "return", "raise", "throw", "throws", "try", "catch", "except", "finally", "yield", "await", "async", "defer", "go",
+     "select", "goto", "with", "unless", "until", "rescue", "ensure", "and", "or", "not", "in", "is", "==", "!=", "===",
+     "!==", "<", ">", "<=", ">=", "&&", "||", "!", "??", "?", "+", "-", "*", "/", "%", "+=", "-=", "*=", "/=", "&", "|",
+     "^", "<<", ">>"}
+)  # fmt: skip
 _BODY_OPENS: Final = frozenset({"{", "\x02", "=>"})
 
 
@@ -278,19 +215,15 @@ def _body_tags(old: Entity, new: Entity, *, has_findings: bool) -> list[str]:
 
 
 def _body(entity: Entity) -> tuple[str, ...]:
-    """Return the tokens behind the declaration."""
+    """Return the tokens behind the declaration: the body of a function or type, the value of a variable."""
     depth = 0
-    has_parameters = False
     is_callable = entity.kind in CALLABLE
+    is_declared = not is_callable
+    opens = _BODY_OPENS if is_callable else {*_BODY_OPENS, "="}
     for number, text in enumerate(entity.own):
-        if text in {"(", "["}:
-            depth += 1
-        elif text in {")", "]"}:
-            depth -= 1
-            has_parameters |= depth == 0
-        elif (depth == 0 and text in _BODY_OPENS and (has_parameters or not is_callable)) or (
-            depth == 0 and text == "=" and not is_callable
-        ):
+        depth += (text in {"(", "["}) - (text in {")", "]"})
+        is_declared |= depth == 0 and text == ")"
+        if depth == 0 and is_declared and text in opens:
             return entity.own[number:]
     return ()
 

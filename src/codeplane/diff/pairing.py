@@ -7,6 +7,7 @@ structure, over all files: the most similar pair is taken first, types before th
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from codeplane.diff.model import CALLABLE, TYPES, VALUES, Entity, FilePair
@@ -180,13 +181,13 @@ def _bag(entity: Entity) -> Bag:
     bag: Bag = Counter()
     for one in walk((entity,)):
         texts = ["" if text == entity.name else text for text in one.own]
-        bag.update(zip(texts, texts[1:], strict=False))
+        bag.update(pairwise(texts))
     return bag
 
 
 def _words(text: str) -> Bag:
     words = text.replace("(", " ( ").replace(",", " , ").replace(")", " ) ").split()
-    return Counter(zip(words, words[1:], strict=False))
+    return Counter(pairwise(words))
 
 
 def _likeness(first: Bag, second: Bag) -> float:

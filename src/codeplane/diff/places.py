@@ -14,8 +14,8 @@ _TEST_WORDS: Final = frozenset(
 )  # fmt: skip
 _DOCS_FOLDERS: Final = frozenset({"doc", "docs", "documentation", "example", "examples", "sample", "samples"})
 _BUILD_NAMES: Final = frozenset(
-    {"makefile", "gnumakefile", "dockerfile", "containerfile", "setup.py", "setup.cfg", "pyproject.toml", "package.json",
-     "cargo.toml", "go.mod", "go.sum", "pom.xml", "build.gradle", "build.gradle.kts", "cmakelists.txt", "tox.ini",
+    {"makefile", "gnumakefile", "dockerfile", "containerfile", "setup.py", "setup.cfg", "pyproject.toml",
+     "package.json", "cargo.toml", "go.mod", "go.sum", "pom.xml", "build.gradle", "build.gradle.kts", "cmakelists.txt", "tox.ini",
      "noxfile.py", "jenkinsfile", "build.rs", "build.sbt", "gemfile", "rakefile", "justfile"}
 )  # fmt: skip
 _BUILD_FOLDERS: Final = frozenset({".github", ".gitlab", ".circleci"})

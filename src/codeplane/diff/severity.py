@@ -5,13 +5,13 @@
 | a parameter was removed, moved to another place, or must now be given | yes |
 | a new parameter with a default, an optional or a variadic one, at the end | no |
 | a parameter has another name | only where calls may name it (Python, Kotlin, Swift, C#, Scala) |
-| the type of a parameter, result, field or alias | yes in typed languages, except a wider parameter or a narrower result |
+| the type of a parameter, result, field or alias | in typed languages; not a wider parameter or narrower result |
 | an annotation in Python | no: nothing checks it at run time |
 | a default value, a decorator | no, except decorators that change how it is called |
 | async or not | yes, unless the declared result stays the same |
 | a base was removed | yes; a new base is not breaking |
 | fewer can see it | yes; more is not breaking |
-| another kind of definition (method to property, class to function) | yes; between kinds of values, or from a function to a value, no |
+| another kind of definition, such as method to property | yes; among values, or from a function to a value, no |
 """
 
 from collections.abc import Iterator
@@ -32,6 +32,7 @@ from codeplane.languages.facts import DefinitionKind
 # A tag, and whether what it says breaks others.
 Finding = tuple[str, bool]
 
+_PLACED: Final = frozenset({"plain", "positional"})
 _UNTYPED: Final = frozenset({"python", "javascript", "ruby", "lua", "elixir", "shell", "php"})
 _NAMED_CALLS: Final = frozenset({"python", "kotlin", "swift", "csharp", "scala"})
 _HAS_UNIONS: Final = frozenset({"typescript", "tsx", "python", "php"})
@@ -157,40 +158,49 @@ def _parameter_findings(old: Signature, new: Signature, dialect: str) -> Iterato
 
 def _python_findings(before: tuple[Parameter, ...], after: tuple[Parameter, ...]) -> Iterator[Finding]:
     """Ask of every call that worked whether it still does: by position, by keyword, with what was left out."""
-    by_name = {one.name: one for one in after}
-    roles = {one.role for one in after}
-    positional = [one for one in after if one.role in {"plain", "positional"}]
-    if [(one.name, one.role, one.is_required) for one in before] != [
-        (one.name, one.role, one.is_required) for one in after
-    ]:
+    shapes = [[(one.name, one.role, one.is_required) for one in side] for side in (before, after)]
+    if shapes[0] != shapes[1]:
         yield "parameters_changed", False
-    places = [one for one in before if one.role in {"plain", "positional"}]
-    for number, one in enumerate(places):
-        same_place = positional[number] if number < len(positional) else None
-        if same_place is None and "rest" in roles and (one.role == "positional" or "keywords" in roles):
-            continue
-        if same_place is None or (one.role == "plain" and same_place.name != one.name):
-            yield _why_moved(one, by_name), True
-        elif one.role == "plain" and same_place.role == "positional":
-            yield "keyword_calls_refused", True
-    for one in before:
-        other = by_name.get(one.name)
-        if one.role == "keyword" and other is None and "keywords" not in roles:
-            yield "parameter_removed", True
-        if one.role == "keyword" and other is not None and other.role == "positional":
-            yield "keyword_calls_refused", True
-        if one.role in {"rest", "keywords"} and one.role not in roles:
-            yield "parameter_removed", True
-        if other is not None and not one.is_required and other.is_required:
-            yield "parameter_required", True
-        if other is not None and one.type != other.type:
-            yield "parameter_type_changed", False
+    yield from _by_position(before, after)
+    yield from _by_keyword(before, after)
     known = {one.name for one in before}
-    n_places = len(places)
+    n_places = sum(one.role in _PLACED for one in before)
     for number, one in enumerate(after):
-        is_in_old_place = one.role in {"plain", "positional"} and number < n_places
+        is_in_old_place = one.role in _PLACED and number < n_places
         if one.name not in known and one.is_required and not is_in_old_place:
             yield "parameter_required", True
+
+
+def _by_position(before: tuple[Parameter, ...], after: tuple[Parameter, ...]) -> Iterator[Finding]:
+    by_name = {one.name: one for one in after}
+    roles = {one.role for one in after}
+    placed = [one for one in after if one.role in _PLACED]
+    for number, one in enumerate(one for one in before if one.role in _PLACED):
+        other = placed[number] if number < len(placed) else None
+        if other is None and "rest" in roles and (one.role == "positional" or "keywords" in roles):
+            continue
+        if other is None or (one.role == "plain" and other.name != one.name):
+            yield _why_moved(one, by_name), True
+        elif one.role == "plain" and other.role == "positional":
+            yield "keyword_calls_refused", True
+
+
+def _by_keyword(before: tuple[Parameter, ...], after: tuple[Parameter, ...]) -> Iterator[Finding]:
+    by_name = {one.name: one for one in after}
+    roles = {one.role for one in after}
+    for one in before:
+        other = by_name.get(one.name)
+        is_gone = one.role == "keyword" and other is None and "keywords" not in roles
+        if is_gone or (one.role in {"rest", "keywords"} and one.role not in roles):
+            yield "parameter_removed", True
+        if other is None:
+            continue
+        if one.role == "keyword" and other.role == "positional":
+            yield "keyword_calls_refused", True
+        if not one.is_required and other.is_required:
+            yield "parameter_required", True
+        if one.type != other.type:
+            yield "parameter_type_changed", False
 
 
 def _why_moved(one: Parameter, by_name: dict[str, Parameter]) -> str:
@@ -203,33 +213,35 @@ def _why_moved(one: Parameter, by_name: dict[str, Parameter]) -> str:
 def _positional_findings(
     before: tuple[Parameter, ...], after: tuple[Parameter, ...], dialect: str
 ) -> Iterator[Finding]:
-    is_typed = dialect not in _UNTYPED
-    names = [one.name for one in after]
-    old_names = [one.name for one in before]
-    if len(before) != len(after) or any(one.is_required != other.is_required for one, other in zip(before, after)):  # noqa: B905 - of the shorter
+    """Compare place by place, in languages whose calls give most arguments by position."""
+    both = list(zip(before, after, strict=False))
+    if len(before) != len(after) or any(one.is_required != other.is_required for one, other in both):
         yield "parameters_changed", False
-    for number, one in enumerate(before):
-        if number >= len(after):
-            yield "parameter_removed", True
-            continue
-        other = after[number]
+    if len(before) > len(after):
+        yield "parameter_removed", True
+    for one, other in both:
         if one.name != other.name:
-            if one.name and one.name in names and other.name:
-                yield "parameters_reordered", True
-            elif one.keys or other.keys:
-                yield "parameters_changed", bool(set(one.keys) - set(other.keys))
-            else:
-                is_insertion = other.name not in old_names and len(after) < len(before)
-                yield "parameter_renamed", dialect in _NAMED_CALLS or is_insertion
+            yield _renaming(one, other, (before, after), dialect)
         if not one.is_required and other.is_required:
             yield "parameter_required", True
         if one.role == "rest" and other.role != "rest":
             yield "parameters_changed", True
         if one.type != other.type:
-            is_wider = _is_part(one.type, other.type, dialect)
-            yield "parameter_type_changed", is_typed and bool(one.type) and not is_wider
+            is_said = dialect not in _UNTYPED and bool(one.type)
+            yield "parameter_type_changed", is_said and not _is_part(one.type, other.type, dialect)
     if any(one.is_required for one in after[len(before) :]):
         yield "parameter_required", True
+
+
+def _renaming(
+    one: Parameter, other: Parameter, sides: tuple[tuple[Parameter, ...], tuple[Parameter, ...]], dialect: str
+) -> Finding:
+    """Return what another name in the same place means."""
+    if one.name and other.name and one.name in {side.name for side in sides[1]}:
+        return "parameters_reordered", True
+    if one.keys or other.keys:
+        return "parameters_changed", bool(set(one.keys) - set(other.keys))
+    return "parameter_renamed", dialect in _NAMED_CALLS
 
 
 def _is_part(part: str, whole: str, dialect: str) -> bool:

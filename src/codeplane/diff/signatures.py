@@ -24,7 +24,7 @@ _OPTIONAL: Final = re.compile(r"^(Optional|Union)\[(.*)\]$")
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter; `role` is `plain`, `positional`, `keyword`, `rest` or `keywords`; `keys` are those of a pattern."""
+    """One parameter: `role` is `plain`, `positional`, `keyword`, `rest` or `keywords`; a pattern has `keys`."""
 
     name: str
     type: str = ""

@@ -80,10 +80,12 @@ def _own_visibility(dialect: str, name: str, head: str, around: Around) -> Visib
         return _PUBLIC if name[:1].isupper() else _INTERNAL
     if dialect in _SCRIPTS and not is_member:
         return _PUBLIC if around.is_offered else _PRIVATE
-    if name.startswith("#"):
-        return _PRIVATE
     if is_member and (around.kind in _OPEN_KINDS or around.implements):
         return _PUBLIC
+    return _PRIVATE if name.startswith("#") else _by_words(dialect, head, is_member=is_member)
+
+
+def _by_words(dialect: str, head: str, *, is_member: bool) -> Visibility:
     rule = _RULES.get(dialect, _ANY)
     for word in _WORD.findall(_ANNOTATION.sub(" ", head)):
         if word in rule.words:

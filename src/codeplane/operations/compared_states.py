@@ -11,6 +11,7 @@ from typing import Final
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
+from codeplane.core.printable import counted
 from codeplane.core.secrets import holds_private_key
 from codeplane.diff.model import FilePair
 from codeplane.git.contents import empty_tree_beside, read_blobs
@@ -30,6 +31,7 @@ from codeplane.workspace.workspace import Workspace
 
 MAX_FILES: Final = 2_000
 _MAX_BYTES: Final = 64 * 1024 * 1024
+_SNIFF: Final = 8192
 _EPOCH: Final = re.compile(r"^epoch:(\d{1,12})$")
 _REGULAR: Final = "10"
 _STATUSES: Final = {"copied": "added", "type-changed": "modified", "unmerged": "modified"}
@@ -59,6 +61,12 @@ class ReadSides:
     pairs: list[FilePair] = field(default_factory=list)
     unread: list[FilePair] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def leave_out(self, change: RawChange, why: str = "") -> None:
+        """List a file without reading it; what needs no words is a file without a grammar."""
+        self.unread.append(_pair(change, None, None))
+        if why:
+            self.notes.append(why)
 
 
 def find_sides(workspace: Workspace, base: str, target: str | None, *, staged: bool = False) -> Sides:
@@ -150,48 +158,48 @@ def _check_in_trees(workspace: Workspace, sides: Sides, paths: tuple[RepoPath, .
 
 def _read_changes(workspace: Workspace, sides: Sides, changes: list[RawChange]) -> ReadSides:
     found = ReadSides()
-    rules = workspace.ignore_rules()
-    wanted: list[RawChange] = []
-    for change in changes:
-        names = [name for name in (change.path, change.old_path) if name is not None]
-        rule = next((one for name in names if (one := rule_for_name(rules, name)) is not None), None)
-        if rule is not None:
-            found.notes.append(f"{change.path} is withheld by the rule `{rule.line}` ({rule.source})")
-            found.unread.append(_pair(change, None, None))
-        elif not _is_readable(change) or len(wanted) >= MAX_FILES:
-            found.unread.append(_pair(change, None, None))
-        else:
-            wanted.append(change)
-    n_left = sum(_is_readable(one) for one in changes) - len(wanted)
-    if len(wanted) >= MAX_FILES and n_left > 0:
-        found.notes.append(
-            f"{n_left} changed files were not analysed: only {MAX_FILES} at once; name paths to see them"
-        )
-    oids = [
-        oid for one in wanted for oid in (one.old_oid, None if sides.is_current else one.new_oid) if oid is not None
-    ]
+    wanted = _wanted(workspace, changes, found)
+    is_kept = not sides.is_current
+    oids = [oid for one in wanted for oid in (one.old_oid, one.new_oid if is_kept else None) if oid is not None]
     blobs = read_blobs(workspace.root, oids, MAX_SOURCE_BYTES)
     n_bytes = 0
     for change in wanted:
         try:
             old = _blob(workspace, change.old_path or change.path, change.old_oid, blobs)
-            if sides.is_current:
-                new = _file(workspace, change)
-            else:
-                new = _blob(workspace, change.path, change.new_oid, blobs)
+            new = _blob(workspace, change.path, change.new_oid, blobs) if is_kept else _file(workspace, change)
         except CodePlaneError as error:
-            found.notes.append(error.message)
-            found.unread.append(_pair(change, None, None))
+            found.leave_out(change, error.message)
             continue
         n_bytes += len(old or b"") + len(new or b"")
         if n_bytes > _MAX_BYTES:
-            found.notes.append(f"{change.path} was not analysed: there is too much text to compare at once")
-            found.unread.append(_pair(change, None, None))
-        elif b"\0" in (old or b"")[:8192] or b"\0" in (new or b"")[:8192]:
-            found.unread.append(_pair(change, None, None))
+            found.leave_out(change, f"{change.path} was not analysed: there is too much text to compare at once")
+        elif b"\0" in (old or b"")[:_SNIFF] or b"\0" in (new or b"")[:_SNIFF]:
+            found.leave_out(change)
         else:
             found.pairs.append(_pair(change, old, new))
     return found
+
+
+def _wanted(workspace: Workspace, changes: list[RawChange], found: ReadSides) -> list[RawChange]:
+    """Return the changes whose files are read; the others are left out, with the reason."""
+    rules = workspace.ignore_rules()
+    wanted: list[RawChange] = []
+    n_left = 0
+    for change in changes:
+        names = [name for name in (change.path, change.old_path) if name is not None]
+        rule = next((one for name in names if (one := rule_for_name(rules, name)) is not None), None)
+        if rule is not None:
+            found.leave_out(change, f"{change.path} is withheld by the rule `{rule.line}` ({rule.source})")
+        elif not _is_readable(change):
+            found.leave_out(change)
+        elif len(wanted) >= MAX_FILES:
+            found.leave_out(change)
+            n_left += 1
+        else:
+            wanted.append(change)
+    if n_left:
+        found.notes.append(f"{counted(n_left, 'changed file')} not analysed: {MAX_FILES} at once; name paths")
+    return wanted
 
 
 def _is_readable(change: RawChange) -> bool:

@@ -1,7 +1,7 @@
 """`semantic_diff`: which definitions changed between two states, what that breaks, and who is affected."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -85,7 +85,7 @@ class ImpactInfo(Result):
     is_static: bool | None = None
 
 
-class StructuralChange(Result):
+class DefinitionChange(Result):
     """One changed definition; a moved one is `renamed` with the tag `moved` and its `old_path`."""
 
     path: str
@@ -108,7 +108,12 @@ class StructuralChange(Result):
     delta_tags: list[str] = Field(default_factory=list)
     change_preview: str | None = Field(None, description="The first changed lines.")
     impact: ImpactInfo | None = None
-    nested_changes: list["StructuralChange"] = Field(default_factory=list)
+
+
+class StructuralChange(DefinitionChange):
+    """One changed definition, with the changed ones inside it, at any depth."""
+
+    nested_changes: list[DefinitionChange] = Field(default_factory=list)
 
 
 class FileChangeInfo(Result):
@@ -263,34 +268,37 @@ class _Told:
             ),
         )
 
-    def _structural(self, change: EntityChange, *, is_inside: bool = False) -> StructuralChange:
+    def _structural(self, change: EntityChange) -> StructuralChange:
+        nested = [DefinitionChange(**self._fields(one, is_inside=True)) for one in _inside(change)]
+        return StructuralChange(**self._fields(change, is_inside=False), nested_changes=nested)
+
+    def _fields(self, change: EntityChange, *, is_inside: bool) -> dict[str, Any]:
         one, old, new = change.entity, change.old, change.new
-        is_renamed = change.kind is ChangeKind.RENAMED and old is not None
+        before = old if change.kind is ChangeKind.RENAMED else None
         impact = self._impacts.get(id(change))
         is_short = is_inside and change.kind in {ChangeKind.ADDED, ChangeKind.REMOVED}
-        return StructuralChange(
-            path=printable_name(one.path),
-            kind=one.kind.label,
-            name=one.name,
-            qualified_name=one.lexical_path,
-            change=change.kind.value,
-            structural_severity="breaking" if change.is_breaking else "non_breaking",
-            behavior_change_risk=change.risk.value,
-            entity_id=impact.uid or None if impact is not None else None,
-            old_signature=(old.signature or None) if old is not None else None,
-            new_signature=(new.signature or None) if new is not None else None,
-            old_name=old.lexical_path if is_renamed and old is not None else None,
-            old_path=old.path if is_renamed and old is not None and old.path != one.path else None,
-            start_line=one.first[0],
-            start_col=one.first[1],
-            end_line=one.last[0],
-            end_col=one.last[1],
-            lines_changed=change.lines_changed,
-            delta_tags=list(change.tags),
-            change_preview=change.preview or None,
-            impact=None if is_short or change.tags[:1] in _UNTOLD else self._impact(change, impact),
-            nested_changes=[self._structural(nested, is_inside=True) for nested in change.nested],
-        )
+        return {
+            "path": printable_name(one.path),
+            "kind": one.kind.label,
+            "name": one.name,
+            "qualified_name": one.lexical_path,
+            "change": change.kind.value,
+            "structural_severity": "breaking" if change.is_breaking else "non_breaking",
+            "behavior_change_risk": change.risk.value,
+            "entity_id": impact.uid or None if impact is not None else None,
+            "old_signature": (old.signature or None) if old is not None else None,
+            "new_signature": (new.signature or None) if new is not None else None,
+            "old_name": before.lexical_path if before is not None else None,
+            "old_path": before.path if before is not None and before.path != one.path else None,
+            "start_line": one.first[0],
+            "start_col": one.first[1],
+            "end_line": one.last[0],
+            "end_col": one.last[1],
+            "lines_changed": change.lines_changed,
+            "delta_tags": list(change.tags),
+            "change_preview": change.preview or None,
+            "impact": None if is_short or change.tags[:1] in _UNTOLD else self._impact(change, impact),
+        }
 
     def _impact(self, change: EntityChange, impact: Impact | None) -> ImpactInfo:
         one = change.entity
@@ -375,6 +383,13 @@ def _with_remaining(radius: BlastRadius, change: EntityChange) -> EntityChange:
     return replace(change, is_breaking=remains, tags=tags, nested=nested)
 
 
+def _inside(change: EntityChange) -> Iterator[EntityChange]:
+    for one in change.nested:
+        if MEMBERS_CHANGED not in one.tags:
+            yield one
+        yield from _inside(one)
+
+
 def _row(change: EntityChange) -> list[Any]:
     return [change.entity.path, change.entity.lexical_path, change.kind.value, change.entity.start, *change.tags]
 
@@ -429,19 +444,22 @@ def render_structural(result: SemanticDiffResult) -> str:
     return "\n".join(lines)
 
 
-def _change_lines(change: StructuralChange) -> list[str]:
+def _change_lines(change: StructuralChange) -> Iterator[str]:
     is_whole = change.change in {"added", "removed"}
-    nested = [] if is_whole else [line for one in change.nested_changes for line in _change_lines(one)]
-    if MEMBERS_CHANGED in change.delta_tags:
-        return nested
+    if MEMBERS_CHANGED not in change.delta_tags:
+        yield _change_line(change)
+    if not is_whole:
+        yield from map(_change_line, change.nested_changes)
+
+
+def _change_line(change: DefinitionChange) -> str:
     mark = "!" if change.structural_severity == "breaking" else " "
     tags = ", ".join(tag for tag in change.delta_tags if tag not in _PLAIN_TAGS)
     was = f" (was {change.old_path or ''}{'::' if change.old_path else ''}{change.old_name})" if change.old_name else ""
     words = f" [{tags}]" if tags else ""
     references = change.impact.reference_count if change.impact is not None else None
     used = f" {counted(references, 'reference')}" if references else ""
-    place = f"{change.path}:{change.start_line}"
-    return [f"{mark}{change.change} {change.qualified_name} {place}{was}{words}{used}", *nested]
+    return f"{mark}{change.change} {change.qualified_name} {change.path}:{change.start_line}{was}{words}{used}"
 
 
 _PLAIN_TAGS: Final = frozenset(
