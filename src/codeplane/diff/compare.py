@@ -21,7 +21,7 @@ from codeplane.diff.model import (
 from codeplane.diff.pairing import Pairing, pair_entities
 from codeplane.diff.places import category_of
 from codeplane.diff.severity import signature_findings
-from codeplane.diff.signatures import bases_of
+from codeplane.diff.signatures import bases_of, parse_signature
 from codeplane.languages.catalog import language_of
 from codeplane.languages.facts import DefinitionKind
 
@@ -36,11 +36,11 @@ _HARMLESS: Final = frozenset({"parameter_type_changed", "return_type_changed", "
 # Tokens that decide what is executed.
 _CONTROL: Final = frozenset(
     {"if", "else", "elif", "switch", "case", "match", "when", "for", "while", "do", "loop", "break", "continue",
-     "return", "raise", "throw", "throws", "try", "catch", "except", "finally", "yield", "await", "async", "defer", "go",
-     "select", "goto", "with", "unless", "until", "rescue", "ensure", "and", "or", "not", "in", "is", "==", "!=", "===",
-     "!==", "<", ">", "<=", ">=", "&&", "||", "!", "??", "?", "+", "-", "*", "/", "%", "+=", "-=", "*=", "/=", "&", "|",
-     "^", "<<", ">>"}
+     "return", "raise", "throw", "throws", "try", "catch", "except", "finally", "yield", "await", "async", "defer",
+     "go", "select", "goto", "with", "unless", "until", "rescue", "ensure", "and", "or", "not", "in", "is", "==", "!=",
+     "===", "!==", "<", ">", "<=", ">=", "&&", "||", "!", "??", "?", "+", "-", "/", "%", "+=", "-=", "*=", "/="}
 )  # fmt: skip
+_CONSTRUCTORS: Final = frozenset({"constructor", "__init__", "__post_init__"})
 _BODY_OPENS: Final = frozenset({"{", "\x02", "=>"})
 
 
@@ -130,9 +130,9 @@ class _Judge:
 
     def _removed(self, old: Entity) -> EntityChange:
         nested = tuple(self.changes(old.members, (), is_whole=True))
-        is_kept = self._is_still_offered(old)
-        is_breaking = old.is_api and not is_kept
-        tags = ("symbol_removed", *(["reexported"] if is_kept else []))
+        why_kept = "reexported" if self._is_still_offered(old) else _why_inherited(old)
+        is_breaking = old.is_api and not why_kept
+        tags = ("symbol_removed", *([why_kept] if why_kept else []))
         risk = _worst(old, Risk.HIGH if is_breaking else Risk.MEDIUM)
         n_lines = old.extent.count(b"\n") + 1
         return EntityChange(old, None, ChangeKind.REMOVED, is_breaking, risk, tags, n_lines, "", nested)
@@ -192,6 +192,17 @@ class _Judge:
         return []
 
 
+def _why_inherited(entity: Entity) -> str:
+    """Return why those who use a removed member still find one: it replaced that of a base, or did nothing."""
+    own = entity.own
+    calls_base = any(own[i] == "super" and entity.name in own[i + 1 : i + 6] for i in range(len(own)))
+    says_so = any(one.startswith("Override") for one in entity.decorators) or "override" in entity.head.split()
+    if calls_base or says_so:
+        return "inherited"
+    is_default = entity.name in _CONSTRUCTORS and not parse_signature(entity.signature, entity.dialect).parameters
+    return "inherited" if is_default else ""
+
+
 def _is_listed(entity: Entity) -> bool:
     return entity.kind in CALLABLE or entity.kind in TYPES or entity.kind is DefinitionKind.PROPERTY
 
@@ -205,13 +216,14 @@ def _body_tags(old: Entity, new: Entity, *, has_findings: bool) -> list[str]:
         return []
     before, after = (_body(one) if has_findings or old.name != new.name else one.own for one in (old, new))
     if before != after:
-        is_value = old.kind not in CALLABLE and old.kind not in TYPES
+        is_value = old.kind not in CALLABLE and old.kind not in TYPES and not old.signature
         return ["value_changed" if is_value else "body_logic_changed"]
     if has_findings:
         return []
     if old.notes != new.notes:
         return ["comment_only"]
-    return ["formatting_only"] if _own_lines(old) != _own_lines(new) and old.name == new.name else []
+    is_laid_out_anew = not old.members and not new.members and _own_lines(old) != _own_lines(new)
+    return ["formatting_only"] if is_laid_out_anew and old.name == new.name else []
 
 
 def _body(entity: Entity) -> tuple[str, ...]:
@@ -243,7 +255,7 @@ def _risk(old: Entity, new: Entity, findings: list[tuple[str, bool]], body: list
     if bad - _HARMLESS:
         return Risk.HIGH
     if "body_logic_changed" in body:
-        before, after = Counter(old.own), Counter(new.own)
+        before, after = (Counter(_body(one) or one.own) for one in (old, new))
         changed = (before - after) + (after - before)
         return Risk.HIGH if not _CONTROL.isdisjoint(changed) else Risk.MEDIUM
     if "value_changed" in body or bad:

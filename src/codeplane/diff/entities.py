@@ -25,6 +25,7 @@ _NOT_SYMBOLS: Final = frozenset(
 _OPEN_SCOPES: Final = frozenset(
     {"file", "class", "interface", "struct", "enum", "trait", "module", "object", "namespace", "type"}
 )  # fmt: skip
+_SEEN_THROUGH: Final = _OPEN_SCOPES | {"header", "impl", "type_parameters"}
 # The part of a statement that belongs to one variable.
 _STATEMENTS: Final = frozenset(
     {"assignment", "augmented_assignment", "variable_declarator", "var_spec", "const_spec", "named_expression",
@@ -86,13 +87,16 @@ def _root_of(dialect: str, source: bytes) -> Node | None:
 
 def _chosen(facts: FileFacts) -> list[tuple[int, Definition]]:
     """Return the definitions that are symbols outside of functions, with their numbers, in the order of the source."""
+    # A scope that a change can be about is not inside a function.
+    is_open: list[bool] = []
+    for scope in facts.scopes:
+        is_open.append(scope.kind in _SEEN_THROUGH and (scope.parent < 0 or is_open[scope.parent]))
     found = []
     for number, one in enumerate(facts.definitions):
-        scope = facts.scopes[one.scope]
-        if one.scope == one.body_scope and scope.parent >= 0:
-            scope = facts.scopes[scope.parent]
+        place = facts.scopes[one.scope].parent if one.scope == one.body_scope else one.scope
+        scope = facts.scopes[place]
         is_type_parameter = one.kind is DefinitionKind.TYPE and one.end - one.start == len(one.name.encode())
-        if one.kind not in _NOT_SYMBOLS and scope.kind in _OPEN_SCOPES and not is_type_parameter:
+        if one.kind not in _NOT_SYMBOLS and scope.kind in _OPEN_SCOPES and is_open[place] and not is_type_parameter:
             found.append((number, one))
     return sorted(found, key=lambda row: (row[1].start, -row[1].end))
 
@@ -111,7 +115,8 @@ class _Reader:
         self._tokens = Tokens(source, root, dialect)
         self._lines = [0, *(at + 1 for at, byte in enumerate(source) if byte == 10)]
         self._is_broken = facts.n_errors > 0
-        self._is_api_file = category_of(path) == PROD and not (dialect == "go" and facts.package == "main")
+        is_sealed = dialect == "go" and (facts.package == "main" or "internal" in path.split("/"))
+        self._is_api_file = category_of(path) == PROD and not is_sealed
         self._exported = {one.target for one in facts.exports if one.target_kind is BindTarget.DEF}
         exported_names = {one.name for one in facts.exports}
         self._exported_names = exported_names
@@ -167,6 +172,8 @@ class _Reader:
             own = ()
         elif children:
             own = tuple(token for token in own if token not in _SEPARATORS)
+            # Comments between members are theirs; documentation at the beginning of a type is its own.
+            notes = tuple(note for note in notes if note.lstrip("rRuU").startswith(('"', "'")))
         return Entity(
             self._path, self._dialect, one.kind, one.name, one.lexical_path, one.signature, one.decorators, head,
             visibility, self._is_api_file and visibility.is_offered, start, self._source[start:end],

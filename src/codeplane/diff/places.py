@@ -15,8 +15,8 @@ _TEST_WORDS: Final = frozenset(
 _DOCS_FOLDERS: Final = frozenset({"doc", "docs", "documentation", "example", "examples", "sample", "samples"})
 _BUILD_NAMES: Final = frozenset(
     {"makefile", "gnumakefile", "dockerfile", "containerfile", "setup.py", "setup.cfg", "pyproject.toml",
-     "package.json", "cargo.toml", "go.mod", "go.sum", "pom.xml", "build.gradle", "build.gradle.kts", "cmakelists.txt", "tox.ini",
-     "noxfile.py", "jenkinsfile", "build.rs", "build.sbt", "gemfile", "rakefile", "justfile"}
+     "package.json", "cargo.toml", "go.mod", "go.sum", "pom.xml", "build.gradle", "build.gradle.kts", "cmakelists.txt",
+     "tox.ini", "noxfile.py", "jenkinsfile", "build.rs", "build.sbt", "gemfile", "rakefile", "justfile"}
 )  # fmt: skip
 _BUILD_FOLDERS: Final = frozenset({".github", ".gitlab", ".circleci"})
 _DOCS_LANGUAGES: Final = frozenset({"markdown", "rst", "text"})

@@ -14,6 +14,7 @@
 | another kind of definition, such as method to property | yes; among values, or from a function to a value, no |
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -22,6 +23,7 @@ from codeplane.diff.signatures import (
     Parameter,
     Signature,
     bases_of,
+    colons_in,
     parse_signature,
     tidy_type,
     union_of,
@@ -38,6 +40,9 @@ _NAMED_CALLS: Final = frozenset({"python", "kotlin", "swift", "csharp", "scala"}
 _HAS_UNIONS: Final = frozenset({"typescript", "tsx", "python", "php"})
 _BINDING_DECORATORS: Final = ("property", "staticmethod", "classmethod", "cached_property", "contextmanager")
 _ALIASES: Final = frozenset({DefinitionKind.TYPE})
+_MEMBER: Final = re.compile(r"(?:readonly )?([\w$\"'-]+\??)$")
+# Words of types that are computed from others.
+_COMPUTED: Final = frozenset({"infer", "keyof", "in", "?", "typeof"})
 _MODIFIERS: Final = frozenset(
     {"public", "private", "protected", "internal", "static", "final", "readonly", "const", "let", "var", "val", "pub",
      "export", "abstract", "override", "declare", "volatile", "transient", "mut", "(crate)"}
@@ -56,13 +61,14 @@ def _findings(old: Entity, new: Entity) -> Iterator[Finding]:
         yield "visibility_changed", is_narrower(new.visibility, old.visibility)
     if _decorators(old) != _decorators(new):
         yield "decorators_changed", _binding(old) != _binding(new)
-    if old.kind in TYPES or new.kind in TYPES:
+    if old.dialect == "go" and _receiver(old) != _receiver(new):
+        yield "receiver_changed", _receiver(new).startswith("*")
+    if old.kind in _ALIASES and new.kind in _ALIASES:
+        yield from _alias_findings(old, new)
+    elif old.kind in TYPES or new.kind in TYPES:
         yield from _type_findings(old, new)
-    elif old.kind in CALLABLE or new.kind in CALLABLE or (old.signature and new.signature):
-        if old.signature or new.signature:
-            yield from _callable_findings(old, new)
-    elif old.kind in _ALIASES and old.own != new.own:
-        yield "type_changed", not _is_extended(old, new)
+    elif old.signature and new.signature:
+        yield from _callable_findings(old, new)
     if old.kind in VALUES and new.kind in VALUES and not (old.signature or new.signature):
         yield from _value_findings(old, new)
 
@@ -245,16 +251,48 @@ def _renaming(
 
 
 def _is_part(part: str, whole: str, dialect: str) -> bool:
-    """Tell whether all alternatives of a type are among those of another."""
+    """Tell whether whatever fits one type fits another: fewer alternatives, or an object with the same members."""
     if dialect not in _HAS_UNIONS or not part or not whole:
         return False
-    return whole in {"any", "unknown"} or union_of(part, dialect) <= union_of(whole, dialect)
+    if whole in {"any", "unknown"} or union_of(part, dialect) <= union_of(whole, dialect):
+        return True
+    if not (part.startswith("{") and whole.startswith("{")):
+        return False
+    given, wanted = _object_members(part, dialect), _object_members(whole, dialect)
+    return all(
+        (name in given and (given[name] == kind or _is_part(given[name], kind, dialect)))
+        or (name not in given and name.endswith("?"))
+        for name, kind in wanted.items()
+    )
 
 
-def _is_extended(old: Entity, new: Entity) -> bool:
-    """Tell whether an alias only got more alternatives."""
-    before, after = (" ".join(one.own).partition("=")[2] for one in (old, new))
-    return bool(before) and union_of(before, old.dialect) <= union_of(after, new.dialect)
+def _object_members(text: str, dialect: str) -> dict[str, str]:
+    """Return the members of an object type; the name of an optional one ends with a question mark.
+
+    Members may be written in lines, of which the text of a signature keeps only the spaces.
+    """
+    inside = text[1:-1]
+    names = [found for at in colons_in(inside, dialect) if (found := _MEMBER.search(inside[:at])) is not None]
+    ends = [*(found.start() for found in names[1:]), len(inside)]
+    return {
+        found[1]: inside[found.end() + 1 : end].strip(" ;,") for found, end in zip(names, ends, strict=True)
+    }  # fmt: skip
+
+
+def _alias_findings(old: Entity, new: Entity) -> Iterator[Finding]:
+    """Compare what a name stands for; a computed type is like the body of a function."""
+    first, second = (parse_signature(one.signature, one.dialect) for one in (old, new))
+    if old.dialect in {"typescript", "tsx"}:
+        yield from _type_parameter_findings(first, second)
+    before, after = (tidy_type(" ".join(one.own).partition("=")[2] or one.signature, one.dialect) for one in (old, new))
+    if before != after and _COMPUTED.isdisjoint((*old.own, *new.own)):
+        yield "type_changed", not _is_part(before, after, old.dialect)
+
+
+def _receiver(entity: Entity) -> str:
+    """Return the type before the name of a Go method, without the name of the receiver."""
+    words = entity.head.partition("(")[2].partition(")")[0].split()
+    return words[-1].partition("[")[0] if words else ""
 
 
 def _value_findings(old: Entity, new: Entity) -> Iterator[Finding]:

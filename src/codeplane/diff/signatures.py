@@ -103,6 +103,11 @@ def split_top(text: str, separator: str, dialect: str) -> list[str]:
     return [*parts, text[start:]]
 
 
+def colons_in(text: str, dialect: str) -> list[int]:
+    """Return the places of colons that are not inside brackets or quotes."""
+    return [at for at in _top_level(text, dialect) if text[at] == ":"]
+
+
 def _top_level(text: str, dialect: str) -> Iterator[int]:
     """Yield the places outside of all brackets and quotes; an arrow does not close anything."""
     depth = 0

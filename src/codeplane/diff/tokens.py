@@ -57,7 +57,7 @@ def _leaves(source: bytes, root: Node, dialect: str) -> list[Token]:
         if node.child_count:
             if is_python and kind == "block":
                 found.append(Token(node.start_byte, _BLOCK_OPENS, is_note=False))
-                waiting.append(Token(max(node.start_byte, node.end_byte - 1), _BLOCK_CLOSES, is_note=False))
+                waiting.append(Token(_last_byte(node), _BLOCK_CLOSES, is_note=False))
             waiting.extend(reversed(node.children))
             continue
         text = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
@@ -66,6 +66,12 @@ def _leaves(source: bytes, root: Node, dialect: str) -> list[Token]:
         found.append(Token(node.start_byte, '"' if text == "'" else text.replace("\r\n", "\n"), is_note=False))
     found.sort(key=lambda token: token.start)
     return found
+
+
+def _last_byte(block: Node) -> int:
+    """Return where the last statement of a block ends; a comment behind it is not part of any definition."""
+    ends = [child.end_byte for child in block.children if child.type != "comment"]
+    return max(block.start_byte, (ends[-1] if ends else block.end_byte) - 1)
 
 
 def _is_docstring(node: Node) -> bool:
