@@ -195,7 +195,7 @@ def _go_parameters(parts: list[str]) -> Iterator[Parameter]:
 def _parameter(part: str, dialect: str) -> Parameter:
     head, default = _default(part, dialect)
     is_rest = "..." in head or bool(re.match(r"\s*(?:vararg|params)\b|\*(?!\*)\w", head)) or head.endswith("*")
-    head = _PREFIX.sub("", head).strip()
+    head = _PREFIX.sub("", head, count=1) if _PREFIX.match(head) else head
     if dialect == "rust" and re.search(r"\bself\b", head):
         return Parameter("self", _tidy(head))
     if dialect in _TYPE_FIRST:

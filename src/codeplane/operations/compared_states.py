@@ -33,6 +33,7 @@ MAX_FILES: Final = 2_000
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _SNIFF: Final = 8192
 _EPOCH: Final = re.compile(r"^epoch:(\d{1,12})$")
+_LINK: Final = "120000"
 _REGULAR: Final = "10"
 _STATUSES: Final = {"copied": "added", "type-changed": "modified", "unmerged": "modified"}
 
@@ -135,7 +136,8 @@ def _untracked(workspace: Workspace, paths: tuple[RepoPath, ...], known: set[str
     for name in untracked_paths(workspace.root):
         path = RepoPath.known(name)
         if name not in known and _is_below(name, paths) and rules.block(path, is_directory=False) is None:
-            yield RawChange(name, "added", new_mode="100644")
+            is_link = (workspace.root / name).is_symlink()
+            yield RawChange(name, "added", new_mode=_LINK if is_link else "100644")
 
 
 def _is_below(name: str, paths: tuple[RepoPath, ...]) -> bool:
