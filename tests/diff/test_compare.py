@@ -365,6 +365,6 @@ def test_damaged_text_of_every_language_is_compared_without_a_crash(language: st
 
 
 _SUFFIXES = (
-    "c", "cpp", "nix", "cs", "ex", "go", "graphql", "hs", "js", "svelte", "ts", "tsx", "json", "yaml", "toml", "java", "kt",
-    "scala", "lua", "md", "php", "py", "rb", "rs", "sh", "sql", "swift", "tf", "html", "css",
+    "c", "cpp", "nix", "cs", "ex", "go", "graphql", "hs", "js", "svelte", "ts", "tsx", "json", "yaml", "toml", "java",
+    "kt", "scala", "lua", "md", "php", "py", "rb", "rs", "sh", "sql", "swift", "tf", "html", "css",
 )  # fmt: skip

@@ -3,7 +3,6 @@
 What may not be shown is left out on both sides and said; files without a grammar are listed, not read.
 """
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from codeplane.git.revisions import resolve, resolve_range
 from codeplane.git.working_tree import untracked_paths
 from codeplane.index.epoch_texts import check_kept, texts_between
 from codeplane.index.facts.encoded import MAX_SOURCE_BYTES
-from codeplane.index.source_text import open_source
+from codeplane.index.tree_reader import TreeReader
 from codeplane.languages.catalog import dialect_of, load_language
 from codeplane.operations.file_access import check_readable
 from codeplane.operations.git_status import check_known
@@ -165,20 +164,25 @@ def _read_changes(workspace: Workspace, sides: Sides, changes: list[RawChange]) 
     oids = [oid for one in wanted for oid in (one.old_oid, one.new_oid if is_kept else None) if oid is not None]
     blobs = read_blobs(workspace.root, oids, MAX_SOURCE_BYTES)
     n_bytes = 0
-    for change in wanted:
-        try:
-            old = _blob(workspace, change.old_path or change.path, change.old_oid, blobs)
-            new = _blob(workspace, change.path, change.new_oid, blobs) if is_kept else _file(workspace, change)
-        except CodePlaneError as error:
-            found.leave_out(change, error.message)
-            continue
-        n_bytes += len(old or b"") + len(new or b"")
-        if n_bytes > _MAX_BYTES:
-            found.leave_out(change, f"{change.path} was not analysed: there is too much text to compare at once")
-        elif b"\0" in (old or b"")[:_SNIFF] or b"\0" in (new or b"")[:_SNIFF]:
-            found.leave_out(change)
-        else:
-            found.pairs.append(_pair(change, old, new))
+    with TreeReader(workspace.root, MAX_SOURCE_BYTES) as reader:
+        for change in wanted:
+            try:
+                old = _blob(workspace, change.old_path or change.path, change.old_oid, blobs)
+                new = (
+                    _blob(workspace, change.path, change.new_oid, blobs)
+                    if is_kept
+                    else _file(workspace, reader, change)
+                )
+            except CodePlaneError as error:
+                found.leave_out(change, error.message)
+                continue
+            n_bytes += len(old or b"") + len(new or b"")
+            if n_bytes > _MAX_BYTES:
+                found.leave_out(change, f"{change.path} was not analysed: there is too much text to compare at once")
+            elif b"\0" in (old or b"")[:_SNIFF] or b"\0" in (new or b"")[:_SNIFF]:
+                found.leave_out(change)
+            else:
+                found.pairs.append(_pair(change, old, new))
     return found
 
 
@@ -229,21 +233,16 @@ def _blob(workspace: Workspace, path: str, oid: str | None, blobs: dict[str, byt
     return data
 
 
-def _file(workspace: Workspace, change: RawChange) -> bytes | None:
+def _file(workspace: Workspace, reader: TreeReader, change: RawChange) -> bytes | None:
     """Return the bytes of a file in the working tree, None when it is not there."""
     if change.status == "deleted":
         return None
     path = RepoPath.known(change.path)
     check_readable(workspace.ignore_rules(), path)
-    try:
-        descriptor = open_source(workspace.root, path)
-    except CodePlaneError as error:
-        if error.code == "FILE_NOT_FOUND":
-            return None
-        raise
-    with os.fdopen(descriptor, "rb") as file:
-        data = file.read(MAX_SOURCE_BYTES + 1)
-    if len(data) > MAX_SOURCE_BYTES:
+    data, problem = reader.read(change.path)
+    if problem:
+        raise CodePlaneError("FILE_READ_FAILED", f"{path} was not analysed: {problem}.")
+    if data is not None and len(data) > MAX_SOURCE_BYTES:
         raise CodePlaneError("FILE_TOO_LARGE", f"{path} was not analysed: it is too large.")
     return data
 
