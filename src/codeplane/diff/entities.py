@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from tree_sitter import Node
@@ -36,6 +37,8 @@ _OVERLOADS: Final = frozenset({"function_signature", "method_signature"})
 _WRAPPERS: Final = frozenset({"export_statement", "ambient_declaration"})
 # Languages whose modules inside files can be hidden.
 _SEALED_MODULES: Final = frozenset({"rust", "javascript", "typescript", "tsx"})
+# Definitions inside so many others belong to the innermost of these.
+_MAX_DEPTH: Final = 30
 _SEPARATORS: Final = frozenset(",;")
 _CLOCK: Final = SystemClock()
 
@@ -95,6 +98,8 @@ def _chosen(facts: FileFacts) -> list[tuple[int, Definition]]:
     for number, one in enumerate(facts.definitions):
         place = facts.scopes[one.scope].parent if one.scope == one.body_scope else one.scope
         scope = facts.scopes[place]
+        if one.lexical_path.count(".") > _MAX_DEPTH:
+            continue
         is_type_parameter = one.kind is DefinitionKind.TYPE and one.end - one.start == len(one.name.encode())
         if one.kind not in _NOT_SYMBOLS and scope.kind in _OPEN_SCOPES and is_open[place] and not is_type_parameter:
             found.append((number, one))
@@ -113,7 +118,7 @@ class _Reader:
     def __init__(self, path: str, dialect: str, source: bytes, facts: FileFacts, root: Node) -> None:
         self._path, self._dialect, self._source, self._root = path, dialect, source, root
         self._tokens = Tokens(source, root, dialect)
-        self._lines = [0, *(at + 1 for at, byte in enumerate(source) if byte == 10)]
+        self._lines = [0, *accumulate(len(line) + 1 for line in source.split(b"\n"))]
         self._is_broken = facts.n_errors > 0
         is_sealed = dialect == "go" and (facts.package == "main" or "internal" in path.split("/"))
         self._is_api_file = category_of(path) == PROD and not is_sealed

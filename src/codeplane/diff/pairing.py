@@ -14,6 +14,8 @@ from codeplane.diff.model import CALLABLE, TYPES, VALUES, Entity, FilePair
 
 # More pairs than this are not compared one by one; definitions of the same name still are.
 MAX_PAIRS: Final = 40_000
+# More pairs of equal names than this are taken in their order.
+MAX_OVERLOADS: Final = 10_000
 _SAME_NAME: Final = 0.5
 _OTHER_NAME: Final = 0.75
 _TINY: Final = 14
@@ -97,6 +99,9 @@ def _best_first(olds: list[Entity], news: list[Entity]) -> Iterator[tuple[Entity
     """Yield pairs of overloads: those of the same signature, then the most alike."""
     if len(olds) == 1 and len(news) == 1:
         yield olds[0], news[0]
+        return
+    if len(olds) * len(news) > MAX_OVERLOADS:
+        yield from zip(olds, news, strict=False)
         return
     ranked = sorted(
         (-_overload_likeness(old, new), abs(i - k), i, k)

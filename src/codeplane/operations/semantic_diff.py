@@ -1,7 +1,7 @@
 """`semantic_diff`: which definitions changed between two states, what that breaks, and who is affected."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -11,6 +11,7 @@ from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import counted, printable_name
+from codeplane.diff.blast_radius import UNKNOWN as UNKNOWN_BASIS
 from codeplane.diff.blast_radius import BlastRadius, Impact
 from codeplane.diff.compare import MEMBERS_CHANGED, all_changes, compare_files
 from codeplane.diff.model import ChangeKind, Comparison, EntityChange, FileChange, Risk
@@ -30,7 +31,6 @@ NAME = "semantic_diff"
 # About so many characters of JSON per page.
 _ROOM: Final = 8_000
 _MAX_IMPACTS: Final = 200
-_MAX_TESTED_FILES: Final = 50
 _MAX_TESTS: Final = 20
 _SHOWN_NAMES: Final = 5
 _SHOWN_LINES: Final = 30
@@ -157,12 +157,12 @@ def structural_diff(context: CallContext, request: SemanticDiffRequest, *, stage
         spend_read_budget(context, sum(len(pair.new or b"") for pair in read.pairs) // 10)
     comparison = compare_files(read.pairs, context.check_cancelled)
     comparison = replace(comparison, files=_files(comparison, read))
-    told = _Told(context, sides, comparison)
-    context.incomplete.extend([*read.notes, *comparison.notes][:_MAX_NOTES])
-    n_more = len(read.notes) + len(comparison.notes) - _MAX_NOTES
-    if n_more > 0:
-        context.incomplete.append(f"{n_more} more notes like these")
-    return told.page(sides)
+    notes = [*read.notes, *comparison.notes]
+    context.incomplete.extend(notes[:_MAX_NOTES])
+    if len(notes) > _MAX_NOTES:
+        context.incomplete.append(f"{len(notes) - _MAX_NOTES} more notes like these")
+    with context.workspace.index.facts() as reader:
+        return _Told(context, sides, comparison, reader).page()
 
 
 def _sides(context: CallContext, request: SemanticDiffRequest, *, staged: bool) -> Sides:
@@ -184,60 +184,54 @@ def _files(comparison: Comparison, read: ReadSides) -> tuple[FileChange, ...]:
 
 
 class _Told:
-    """Makes the answer from a comparison: impacts, severity by what still refers to it, words, pages."""
+    """Makes the answer from a comparison: severity by what still refers to it, impacts, words, pages."""
 
-    def __init__(self, context: CallContext, sides: Sides, comparison: Comparison) -> None:
+    def __init__(self, context: CallContext, sides: Sides, comparison: Comparison, reader: FactReader) -> None:
         self._context = context
-        self._is_current = sides.is_current
-        self._comparison = comparison
+        self._sides = sides
+        self._files = comparison.files
+        self._n_files = comparison.n_files
+        self._words: dict[str, set[str]] = {}
+        self._radius = BlastRadius(reader, self._files_with)
         self._impacts: dict[int, Impact] = {}
-        self._tests: dict[str, tuple[str, ...]] = {}
-        self._changes: tuple[EntityChange, ...] = comparison.changes
-        with context.workspace.index.facts() as reader:
-            self._ask_index(reader)
+        self._tests: dict[str, list[str]] = {}
+        self._changes = comparison.changes
+        if sides.is_current:
+            self._changes = tuple(_with_remaining(self._radius, one) for one in comparison.changes)
         self._all = list(all_changes(self._changes))
 
-    def _ask_index(self, reader: FactReader) -> None:
-        state = self._context.workspace.index.state()
-        words: dict[str, set[str]] = {}
+    def _files_with(self, name: str) -> set[str]:
+        if name not in self._words:
+            state = self._context.workspace.index.state()
+            self._words[name] = {hit.path for hit in find_lines(state, TextQuery(name, whole_word=True), None)}
+        return self._words[name]
 
-        def files_with(name: str) -> set[str]:
-            if name not in words:
-                words[name] = {hit.path for hit in find_lines(state, TextQuery(name, whole_word=True), None)}
-            return words[name]
-
-        radius = BlastRadius(reader, files_with)
-        if self._is_current:
-            self._changes = tuple(_with_remaining(radius, one) for one in self._changes)
-        wanted = [one for one in all_changes(self._changes) if one.kind is not ChangeKind.ADDED]
-        wanted.sort(key=lambda one: (not one.is_breaking, one.kind is ChangeKind.BODY_CHANGED))
-        for one in wanted[:_MAX_IMPACTS]:
+    def _impact_of(self, change: EntityChange) -> Impact:
+        """Return who is affected; unknown for what the working tree does not have when other states are compared."""
+        if id(change) not in self._impacts:
             self._context.check_cancelled()
-            if self._is_current or (one.new is not None and radius.is_defined(one.new)):
-                self._impacts[id(one)] = radius.of(one)
-        if len(wanted) > _MAX_IMPACTS:
-            self._context.incomplete.append(f"impact is told for {_MAX_IMPACTS} of {len(wanted)} changed definitions")
-        self._find_tests(wanted)
+            is_known = self._sides.is_current or (change.new is not None and self._radius.is_defined(change.new))
+            self._impacts[id(change)] = self._radius.of(change) if is_known else Impact(UNKNOWN_BASIS)
+        return self._impacts[id(change)]
 
-    def _find_tests(self, changes: Iterable[EntityChange]) -> None:
-        """Find the tests that depend on what changed, file by file."""
-        symbols: dict[str, set[str]] = {}
-        for one in changes:
-            symbols.setdefault(one.entity.path, set()).add(one.entity.lexical_path)
-        for path in list(symbols)[:_MAX_TESTED_FILES]:
-            found = self._context.workspace.index.affected_tests([path], {path: symbols[path]})
-            self._tests[path] = tuple(match.path for match in found.matches[:_MAX_TESTS])
+    def _tests_of(self, path: str) -> list[str]:
+        """Return the tests that depend on the changed definitions of a file."""
+        if path not in self._tests:
+            symbols = {one.entity.lexical_path for one in self._all if one.entity.path == path}
+            found = self._context.workspace.index.affected_tests([path], {path: symbols})
+            self._tests[path] = [match.path for match in found.matches[:_MAX_TESTS]]
+        return self._tests[path]
 
-    def page(self, sides: Sides) -> SemanticDiffResult:
+    def page(self) -> SemanticDiffResult:
         """Return the next page."""
-        comparison, position = self._comparison, self._context.position
-        mark = digest([_row(one) for one in self._all] + [[one.path, one.status] for one in comparison.files])
+        sides, position = self._sides, self._context.position
+        mark = digest([_row(one) for one in self._all] + [[one.path, one.status] for one in self._files])
         start = 0
         if position is not None:
             start = position.number("at")
             if position.text("digest") != mark:
                 raise CodePlaneError("CURSOR_EXPIRED", "The compared content has changed since the first page.")
-        items: list[EntityChange | FileChange] = [*self._changes, *comparison.files]
+        items: list[EntityChange | FileChange] = [*self._changes, *self._files]
         structural: list[StructuralChange] = []
         files: list[FileChangeInfo] = []
         room, at = _ROOM, start
@@ -256,7 +250,7 @@ class _Told:
         return SemanticDiffResult(
             summary=self._summary(),
             breaking_summary=self._breaking_summary(),
-            files_analyzed=comparison.n_files,
+            files_analyzed=self._n_files,
             base=sides.base_words,
             target=sides.target_words,
             structural_changes=structural,
@@ -275,8 +269,9 @@ class _Told:
     def _fields(self, change: EntityChange, *, is_inside: bool) -> dict[str, Any]:
         one, old, new = change.entity, change.old, change.new
         before = old if change.kind is ChangeKind.RENAMED else None
-        impact = self._impacts.get(id(change))
-        is_short = is_inside and change.kind in {ChangeKind.ADDED, ChangeKind.REMOVED}
+        is_short = is_inside and change.kind in {ChangeKind.ADDED, ChangeKind.REMOVED} and not change.is_breaking
+        is_told = not is_short and change.tags[:1] not in _UNTOLD
+        impact = self._impact_of(change) if is_told else None
         return {
             "path": printable_name(one.path),
             "kind": one.kind.label,
@@ -297,17 +292,17 @@ class _Told:
             "lines_changed": change.lines_changed,
             "delta_tags": list(change.tags),
             "change_preview": change.preview or None,
-            "impact": None if is_short or change.tags[:1] in _UNTOLD else self._impact(change, impact),
+            "impact": self._impact(change, impact) if impact is not None else None,
         }
 
-    def _impact(self, change: EntityChange, impact: Impact | None) -> ImpactInfo:
+    def _impact(self, change: EntityChange, impact: Impact) -> ImpactInfo:
         one = change.entity
         is_static = "static" in one.head.split() or "staticmethod" in one.decorators or "static" in one.decorators
-        if impact is None or impact.basis == UNKNOWN:
+        if impact.basis == UNKNOWN_BASIS:
             return ImpactInfo(
                 reference_basis="unknown", confidence="low", visibility=one.visibility.value, is_static=is_static
             )
-        tests = list(dict.fromkeys([*impact.tests, *self._tests.get(one.path, ())]))[:_MAX_TESTS]
+        tests = list(dict.fromkeys([*impact.tests, *self._tests_of(one.path)]))[:_MAX_TESTS]
         return ImpactInfo(
             reference_count=impact.total,
             ref_tiers=RefTiers(**dict(zip(("proven", "strong", "anchored", "unknown"), impact.tiers, strict=True))),
@@ -323,7 +318,7 @@ class _Told:
     def _summary(self) -> str:
         counts = Counter(one.kind for one in self._all)
         parts = [f"{counts[kind]} {words}" for kind, words in _WORDS.items() if counts[kind]]
-        n_files = len(self._comparison.files)
+        n_files = len(self._files)
         if n_files:
             parts.append(f"{counted(n_files, 'file')} without structural changes")
         return ", ".join(parts) or "no changes"
@@ -337,8 +332,10 @@ class _Told:
     def _hint(self) -> str:
         """Return what to do, the most urgent first; computed from all changes."""
         lines: list[str] = []
-        broken = [one for one in self._all if one.kind is ChangeKind.SIGNATURE_CHANGED and self._n_references(one)]
-        broken.sort(key=lambda one: (not one.is_breaking, -self._n_references(one)))
+        changed = [one for one in self._all if one.kind is ChangeKind.SIGNATURE_CHANGED]
+        changed.sort(key=lambda one: not one.is_breaking)
+        broken = [one for one in changed[:_MAX_IMPACTS] if self._impact_of(one).total]
+        broken.sort(key=lambda one: (not one.is_breaking, -self._impact_of(one).total))
         lines += [
             f"Check the callers of {one.entity.lexical_path}: {self._references(one)}." for one in broken[:_SHOWN_NAMES]
         ]
@@ -351,18 +348,23 @@ class _Told:
         risky = [one for one in self._all if one.kind is ChangeKind.BODY_CHANGED and one.risk is Risk.HIGH]
         if risky:
             lines.append(f"Review behaviour (high risk): {_some([one.entity.lexical_path for one in risky])}.")
-        tests = sorted({path for paths in self._tests.values() for path in paths if is_test_file(path)})
+        tests = self._all_tests()
         if tests:
             lines.append(f"Run the affected tests: {_some(tests)}.")
         return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1)) or "Nothing to do."
 
-    def _n_references(self, change: EntityChange) -> int:
-        impact = self._impacts.get(id(change))
-        return impact.total if impact is not None else 0
+    def _all_tests(self) -> list[str]:
+        """Return the tests that depend on anything that changed, the surest first."""
+        symbols: dict[str, set[str]] = {}
+        for one in self._all:
+            if one.kind is not ChangeKind.ADDED:
+                symbols.setdefault(one.entity.path, set()).add(one.entity.lexical_path)
+        found = self._context.workspace.index.affected_tests(symbols, symbols)
+        return [match.path for match in found.matches if is_test_file(match.path)]
 
     def _references(self, change: EntityChange) -> str:
-        impact = self._impacts.get(id(change))
-        if impact is None or impact.basis == UNKNOWN:
+        impact = self._impact_of(change)
+        if impact.basis == UNKNOWN_BASIS:
             return "references unknown"
         words = ("proven", "strong", "anchored", "unresolved")
         tiers = [f"{count} {word}" for count, word in zip(impact.tiers, words, strict=True) if count]
