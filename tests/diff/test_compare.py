@@ -130,6 +130,18 @@ CASES = [
     ("m.rs", "pub fn f() -> u8 {}", "pub fn f() -> Option<u8> {}", ["!signature_changed f"]),
     ("m.rs", "fn f() {}", "", ["removed f"]),
     ("m.rs", "impl S { pub fn m(&self) {} }", "impl S { pub fn m(&mut self) {} }", ["!signature_changed S.m"]),
+    (
+        "m.rs",
+        "pub struct S;\nimpl Default for S { fn default() -> S { S } }",
+        "#[derive(Default)]\npub struct S;",
+        ["removed S.default", "signature_changed S"],
+    ),
+    (
+        "m.rs",
+        "#[cfg(a)]\npub const X: u8 = 1;\n#[cfg(b)]\npub const X: u8 = 2;",
+        "#[cfg(a)]\npub const X: u8 = 1;",
+        ["removed X"],
+    ),
     # Java
     (
         "C.java",
@@ -144,6 +156,12 @@ CASES = [
         ["!signature_changed C.m"],
     ),
     ("C.java", "public class C { void m() {} }", "public class C { }", ["removed C.m"]),
+    (
+        "C.java",
+        "package p;\nimport q.D;\npublic class C { public void m() {} }",
+        "package p;\nimport q.D;\npublic class C { }",
+        ["!removed C.m"],
+    ),
     ("C.java", "public class C { @Override public void m() {} }", "public class C { }", ["removed C.m"]),
     (
         "C.java",

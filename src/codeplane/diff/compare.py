@@ -41,6 +41,11 @@ _CONTROL: Final = frozenset(
      "===", "!==", "<", ">", "<=", ">=", "&&", "||", "!", "??", "?", "+", "-", "/", "%", "+=", "-=", "*=", "/="}
 )  # fmt: skip
 _CONSTRUCTORS: Final = frozenset({"constructor", "__init__", "__post_init__"})
+# Rust methods that a derived trait provides.
+_DERIVED: Final = {
+    "clone": "Clone", "cmp": "Ord", "default": "Default", "eq": "PartialEq", "fmt": "Debug", "hash": "Hash",
+    "partial_cmp": "PartialOrd",
+}  # fmt: skip
 _BODY_OPENS: Final = frozenset({"{", "\x02", "=>"})
 
 
@@ -119,7 +124,7 @@ class _Judge:
             if change is not None and (not is_whole or old is not None or _is_listed(new)):
                 found.append(change)
         gone = (old for old in olds if old not in self._pairing.new_of)
-        found.extend(self._removed(old) for old in gone if not is_whole or _is_listed(old))
+        found.extend(self._removed(old, news) for old in gone if not is_whole or _is_listed(old))
         return found
 
     def _added(self, new: Entity) -> EntityChange:
@@ -128,14 +133,27 @@ class _Judge:
         tags = ("symbol_added",)
         return EntityChange(None, new, ChangeKind.ADDED, False, _worst(new, Risk.LOW), tags, n_lines, "", nested)
 
-    def _removed(self, old: Entity) -> EntityChange:
+    def _removed(self, old: Entity, news: Sequence[Entity]) -> EntityChange:
         nested = tuple(self.changes(old.members, (), is_whole=True))
-        why_kept = "reexported" if self._is_still_offered(old) else _why_inherited(old)
+        why_kept = self._why_still_there(old, news)
         is_breaking = old.is_api and not why_kept
         tags = ("symbol_removed", *([why_kept] if why_kept else []))
         risk = _worst(old, Risk.HIGH if is_breaking else Risk.MEDIUM)
         n_lines = old.extent.count(b"\n") + 1
         return EntityChange(old, None, ChangeKind.REMOVED, is_breaking, risk, tags, n_lines, "", nested)
+
+    def _why_still_there(self, old: Entity, news: Sequence[Entity]) -> str:
+        """Return why those who use a removed definition still find one, empty when they do not."""
+        if self._is_still_offered(old):
+            return "reexported"
+        if any(new.name == old.name and new.signature == old.signature for new in news):
+            return "alternative_remains"
+        parent = self._pairing.parents.get(old)
+        later = self._pairing.new_of.get(parent) if parent is not None else None
+        derived = _DERIVED.get(old.name) if later is not None and later.dialect == "rust" else None
+        if derived and later is not None and any(re.search(rf"\b{derived}\b", one) for one in later.decorators):
+            return "inherited"
+        return _why_inherited(old)
 
     def _is_still_offered(self, old: Entity) -> bool:
         """Tell whether the old file still offers the name, by importing it from elsewhere."""

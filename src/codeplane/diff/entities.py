@@ -26,7 +26,9 @@ _NOT_SYMBOLS: Final = frozenset(
 _OPEN_SCOPES: Final = frozenset(
     {"file", "class", "interface", "struct", "enum", "trait", "module", "object", "namespace", "type"}
 )  # fmt: skip
-_SEEN_THROUGH: Final = _OPEN_SCOPES | {"header", "impl", "type_parameters"}
+_CLOSED_SCOPES: Final = frozenset(
+    {"function", "lambda", "closure", "block", "comprehension", "arm", "for", "if", "switch", "type_switch", "while"}
+)  # fmt: skip
 # The part of a statement that belongs to one variable.
 _STATEMENTS: Final = frozenset(
     {"assignment", "augmented_assignment", "variable_declarator", "var_spec", "const_spec", "named_expression",
@@ -93,7 +95,7 @@ def _chosen(facts: FileFacts) -> list[tuple[int, Definition]]:
     # A scope that a change can be about is not inside a function.
     is_open: list[bool] = []
     for scope in facts.scopes:
-        is_open.append(scope.kind in _SEEN_THROUGH and (scope.parent < 0 or is_open[scope.parent]))
+        is_open.append(scope.kind not in _CLOSED_SCOPES and (scope.parent < 0 or is_open[scope.parent]))
     found = []
     for number, one in enumerate(facts.definitions):
         place = facts.scopes[one.scope].parent if one.scope == one.body_scope else one.scope
