@@ -3,7 +3,7 @@
     python bench/semantic_diff.py --repo DIRECTORY [--commits N] [--labels FILE]
 
 Every commit is compared with its parent, through the door, in a clone. Labels are a JSON list of
-`{commit, path, qualified_name, change, breaking}`; rows of other repositories are skipped. A row is right when the
+`{commit, path, qualified_name, change, breaking}`, `change` may be `none`; rows of other repositories are skipped. A row is right when the
 answer for the commit has that kind of change and that severity for that name.
 """
 
@@ -24,6 +24,8 @@ from codeplane.operations.semantic_diff import SEMANTIC_DIFF
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 CALLER = Caller(CallerKind.AGENT, "bench", "bench", "bench")
+# The label of a definition that a commit leaves as it is, such as one whose comment changed.
+NOTHING = "none"
 Row = dict[str, Any]
 
 
@@ -56,6 +58,8 @@ def changes_of(door: Door, commit: str) -> tuple[list[Row], float]:
 def is_right(label: Row, found: list[Row]) -> bool:
     """Tell whether the answer agrees with a label; a renamed definition may be named as it was before."""
     severity = "breaking" if label["breaking"] else "non_breaking"
+    if label["change"] == NOTHING:
+        return told_instead(label, found) == "nothing"
     return any(
         label["qualified_name"] in {one["qualified_name"], one.get("old_name")}
         and label["path"] in {one["path"], one.get("old_path")}

@@ -113,7 +113,7 @@ CASES = [
     ("m.go", "package p\nfunc F(a int) {}", "package p\nfunc F(a int, o ...Opt) {}", ["signature_changed F"]),
     ("m.go", "package p\nfunc F(a int) {}", "package p\nfunc F(a int, b int) {}", ["!signature_changed F"]),
     ("m.go", "package p\nfunc F(a int) {}", "package p\nfunc F(a string) {}", ["!signature_changed F"]),
-    ("m.go", "package p\nfunc F() (n int, e error) {}", "package p\nfunc F() (int, error) {}", ["body_changed F"]),
+    ("m.go", "package p\nfunc F() (n int, e error) {}", "package p\nfunc F() (int, error) {}", ["signature_changed F"]),
     ("m.go", "package p\nfunc F() int {}", "package p\nfunc F() (int, error) {}", ["!signature_changed F"]),
     ("m.go", "package p\nfunc f(a int) {}", "package p\nfunc f() {}", ["signature_changed f"]),
     ("m.go", "package p\nfunc F() {}", "package p\n", ["!removed F"]),
@@ -142,7 +142,17 @@ CASES = [
         "#[cfg(a)]\npub const X: u8 = 1;",
         ["removed X"],
     ),
+    ("m.rs", "pub const fn f() {}", "pub fn f() {}", ["!signature_changed f"]),
+    ("m.rs", "pub fn f() {}", "pub unsafe fn f() {}", ["!signature_changed f"]),
     # Java
+    (
+        "C.java",
+        "public class C { public static void m() {} }",
+        "public class C { public void m() {} }",
+        ["!signature_changed C.m"],
+    ),
+    ("C.java", "public class C { }", "public final class C { }", ["!signature_changed C"]),
+    ("C.java", "public final class C { }", "public class C { }", ["signature_changed C"]),
     (
         "C.java",
         "public class C { public void m(int a) {} }",
@@ -245,6 +255,19 @@ def test_a_body_is_compared_by_tokens(old: str, new: str, tag: str, risk: Risk) 
     change = only(diff("m.py", f"def f(a):\n{old}", f"def f(a):\n{new}"))
     assert (change.kind.value, change.is_breaking, change.risk) == ("body_changed", False, risk)
     assert tag in change.tags
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("m.go", "package p\nfunc F(a, b int) { g() }", "package p\nfunc F(a int, b int) { g() }"),
+        ("C.java", "class C { void m(int a) { g(); } }", "class C { void m(final int a) { g(); } }"),
+        ("m.py", "def f(a: Optional[int]): return a\n", "def f(a: int | None): return a\n"),
+    ],
+)
+def test_a_declaration_in_another_spelling_is_layout(path: str, old: str, new: str) -> None:
+    change = only(diff(path, old, new))
+    assert (change.tags, change.risk) == (("formatting_only",), Risk.LOW)
 
 
 def test_other_line_ends_are_not_a_change() -> None:

@@ -232,7 +232,10 @@ def _is_like(old: Entity, new: Entity) -> bool:
 def _body_tags(old: Entity, new: Entity, *, has_findings: bool) -> list[str]:
     if old.is_attribute or new.is_attribute:
         return []
-    before, after = (_body(one) if has_findings or old.name != new.name else one.own for one in (old, new))
+    bodies = _body(old), _body(new)
+    # Without findings the declaration differs in its spelling only, where it can be told from the body.
+    is_apart = has_findings or old.name != new.name or (old.kind in CALLABLE and all(bodies))
+    before, after = bodies if is_apart else (old.own, new.own)
     if before != after:
         is_value = old.kind not in CALLABLE and old.kind not in TYPES and not old.signature
         return ["value_changed" if is_value else "body_logic_changed"]

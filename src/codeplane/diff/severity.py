@@ -9,6 +9,7 @@
 | an annotation in Python | no: nothing checks it at run time |
 | a default value, a decorator | no, except decorators that change how it is called |
 | async or not | yes, unless the declared result stays the same |
+| static or not; abstract, final, sealed, unsafe or readonly added; const taken from a Rust function | yes |
 | a base was removed | yes; a new base is not breaking |
 | fewer can see it | yes; more is not breaking |
 | another kind of definition, such as method to property | yes; among values, or from a function to a value, no |
@@ -16,6 +17,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from codeplane.diff.model import CALLABLE, TYPES, VALUES, Entity
@@ -41,6 +43,8 @@ _HAS_UNIONS: Final = frozenset({"typescript", "tsx", "python", "php"})
 _BINDING_DECORATORS: Final = ("property", "staticmethod", "classmethod", "cached_property", "contextmanager")
 _ALIASES: Final = frozenset({DefinitionKind.TYPE})
 _MEMBER: Final = re.compile(r"(?:readonly )?([\w$\"'-]+\??)$")
+# Words before a name that take something from those who use it.
+_NARROWING: Final = ("static", "abstract", "final", "sealed", "unsafe", "readonly")
 # Words of types that are computed from others.
 _COMPUTED: Final = frozenset({"infer", "keyof", "in", "?", "typeof"})
 _MODIFIERS: Final = frozenset(
@@ -59,6 +63,7 @@ def _findings(old: Entity, new: Entity) -> Iterator[Finding]:
         yield "kind_changed", _is_other_kind(old.kind, new.kind)
     if old.visibility is not new.visibility:
         yield "visibility_changed", is_narrower(new.visibility, old.visibility)
+    yield from _modifier_findings(old, new)
     if _decorators(old) != _decorators(new):
         yield "decorators_changed", _binding(old) != _binding(new)
     if old.dialect == "go" and _receiver(old) != _receiver(new):
@@ -71,6 +76,17 @@ def _findings(old: Entity, new: Entity) -> Iterator[Finding]:
         yield from _callable_findings(old, new)
     if old.kind in VALUES and new.kind in VALUES and not (old.signature or new.signature):
         yield from _value_findings(old, new)
+
+
+def _modifier_findings(old: Entity, new: Entity) -> Iterator[Finding]:
+    if old.dialect in {"c", "cpp"}:
+        return
+    before, after = (set(one.head.split()) for one in (old, new))
+    for word in _NARROWING:
+        if (word in before) != (word in after):
+            yield "modifiers_changed", word == "static" or word in after
+    if old.dialect == "rust" and old.kind in CALLABLE and ("const" in before) != ("const" in after):
+        yield "modifiers_changed", "const" in before
 
 
 def _is_other_kind(old: DefinitionKind, new: DefinitionKind) -> bool:
@@ -117,6 +133,8 @@ def _callable_findings(old: Entity, new: Entity) -> Iterator[Finding]:
         is_said = bool(first.result) and bool(second.result)
         is_checked = dialect not in _UNTYPED and (is_said or dialect not in {"typescript", "tsx", "kotlin", "scala"})
         yield "return_type_changed", is_checked and not _is_part(second.result, first.result, dialect)
+    elif first.result_names != second.result_names:
+        yield "result_renamed", False
     if first.clauses != second.clauses:
         yield "clauses_changed", dialect in {"java", "rust", "cpp"} and len(second.clauses) >= len(first.clauses)
 
@@ -135,9 +153,7 @@ def _without_receiver(signature: Signature, entity: Entity) -> Signature:
         return signature
     if signature.parameters[0].role not in {"plain", "positional"}:
         return signature
-    return Signature(
-        signature.type_parameters, signature.parameters[1:], signature.result, signature.clauses, has_parameters=True
-    )
+    return replace(signature, parameters=signature.parameters[1:])
 
 
 def _type_parameter_findings(old: Signature, new: Signature) -> Iterator[Finding]:

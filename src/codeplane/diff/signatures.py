@@ -48,6 +48,7 @@ class Signature:
     result: str = ""
     clauses: str = ""
     has_parameters: bool = False
+    result_names: tuple[str, ...] = ()
 
 
 def parse_signature(text: str, dialect: str) -> Signature:
@@ -62,8 +63,10 @@ def parse_signature(text: str, dialect: str) -> Signature:
         return Signature(type_parameters, (), "", _tidy(text))
     end = _match(text, 0, dialect)
     parameters = tuple(_parameters(text[1:end], dialect))
-    result, clauses = _result(text[end + 1 :].strip(), dialect)
-    return Signature(type_parameters, parameters, result, clauses, has_parameters=True)
+    rest = text[end + 1 :].strip()
+    result, clauses = _result(rest, dialect)
+    names = tuple(one.name for one in _go_results(rest)) if dialect == "go" else ()
+    return Signature(type_parameters, parameters, result, clauses, True, tuple(filter(None, names)))
 
 
 def bases_of(signature: str, dialect: str) -> frozenset[str]:
@@ -244,10 +247,8 @@ def _split_once(text: str, separator: str, dialect: str) -> tuple[str, str]:
 def _result(text: str, dialect: str) -> tuple[str, str]:
     """Return the type of the result, and what else is behind the parameters."""
     if dialect == "go":
-        if text.startswith("("):
-            kinds = [one.type for one in _go_parameters([part.strip() for part in split_top(text[1:-1], ",", "go")])]
-            return (f"({','.join(kinds)})" if len(kinds) > 1 else "".join(kinds)), ""
-        return _tidy(text), ""
+        kinds = [one.type for one in _go_results(text)]
+        return (f"({','.join(kinds)})" if len(kinds) > 1 else "".join(kinds)), ""
     if dialect in {"rust", "c", "cpp", "python", "swift"}:
         before, arrow, after = text.partition("->")
         result, where, conditions = after.partition(" where ")
@@ -257,6 +258,12 @@ def _result(text: str, dialect: str) -> tuple[str, str]:
         before, kind = _split_once(text, ":", dialect)
         return _tidy(kind), _tidy(before)
     return _tidy(text.removeprefix(":")), ""
+
+
+def _go_results(text: str) -> list[Parameter]:
+    if text.startswith("("):
+        return list(_go_parameters([part.strip() for part in split_top(text[1:-1], ",", "go")]))
+    return [Parameter("", _tidy(text))] if text else []
 
 
 def _tidy(text: str) -> str:
