@@ -3,8 +3,9 @@
     python bench/semantic_diff.py --repo DIRECTORY [--commits N] [--labels FILE]
 
 Every commit is compared with its parent, through the door, in a clone. Labels are a JSON list of
-`{commit, path, qualified_name, change, breaking}`, `change` may be `none`; rows of other repositories are skipped. A row is right when the
-answer for the commit has that kind of change and that severity for that name.
+`{commit, path, qualified_name, change, breaking}`; `change` is `none` for a definition that the commit leaves as it is.
+Rows of other repositories are skipped. A row is right when the answer for the commit has that kind of change and that
+severity for that name.
 """
 
 import argparse
