@@ -132,6 +132,8 @@ def test_a_private_function_that_nobody_uses_is_not_breaking(project_door: Door)
     used = used.replace(", _hidden", "").replace("    _hidden()\n", "")
     write(project_door.workspace.root, {"app/core.py": gone, "app/use.py": used})
     assert ("removed", "_hidden", "non_breaking") in _rows(_diff(project_door))
+    write(project_door.workspace.root, {"app/use.py": "from numpy import _hidden\n\n_hidden()\n"})
+    assert ("removed", "_hidden", "non_breaking") in _rows(_diff(project_door))
 
 
 def test_new_deleted_binary_and_linked_files_are_told(project_door: Door) -> None:

@@ -1,5 +1,6 @@
 """Who is affected by changed definitions, read from the index of the working tree."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -20,6 +21,11 @@ PARTIAL: Final = "ref_facts_partial"
 UNKNOWN: Final = "unknown"
 _MAX_REFERENCES: Final = 2_000
 _MAX_FILES: Final = 20
+_PARTS: Final = re.compile(r"[./:\\]+")
+# Languages whose imports are resolved; of these, those whose files share the names of their folder.
+_LINKED: Final = frozenset({"python", "javascript", "typescript", "tsx", "go", "rust", "java"})
+_BY_FOLDER: Final = frozenset({"go", "java"})
+_FIRST_FILES: Final = frozenset({"__init__", "index", "mod", "lib", "main"})
 # A name that is in more files than this is too common to look for what still uses it.
 _MAX_CANDIDATES: Final = 200
 
@@ -144,9 +150,10 @@ class BlastRadius:
         file = self._reader.file_at(path)
         if file is None or file.facts_id is None:
             return 0, 0
+        sources = [str(row[1]) for row in self._reader.outline(file.facts_id).import_rows]
         view = FileView(self._reader, file)
         names = view.columns.names
-        if entity.name not in names:
+        if entity.name not in names or not _reaches(path, sources, entity):
             return 0, 0
         wanted = names.index(entity.name)
         count = imports = 0
@@ -160,3 +167,18 @@ class BlastRadius:
                 count += 1
                 imports += role == ReferenceRole.IMPORT
         return count, imports
+
+
+def _reaches(path: str, sources: list[str], entity: Entity) -> bool:
+    """Tell whether a file may mean a definition of another: it is in the same folder, or imports something of its name.
+
+    What was imported from elsewhere under the same name is not meant.
+    """
+    folder, _, name = entity.path.rpartition("/")
+    if path == entity.path or entity.container or entity.dialect not in _LINKED:
+        return True
+    if entity.dialect in _BY_FOLDER and path.rpartition("/")[0] == folder:
+        return True
+    stem = name.partition(".")[0]
+    wanted = folder.rpartition("/")[2] if stem in _FIRST_FILES or entity.dialect in _BY_FOLDER else stem
+    return any(wanted in _PARTS.split(source) for source in sources)
