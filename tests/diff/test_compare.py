@@ -397,6 +397,18 @@ def _names(found: Comparison, kind: str) -> list[str]:
     return sorted(one.entity.lexical_path for one in all_changes(found.changes) if one.kind.value == kind)
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("m.py", f"def f(a: {'Optional[' * 2500}x{']' * 2500}): pass\n"),
+        ("m.py", "".join(f"{'    ' * i}class A{i}:\n" for i in range(90)) + f"{'    ' * 90}x = 1\n"),
+        ("m.ts", f"export function f(a: {'{a: ' * 2500}x{'}' * 2500}) {{}}"),
+    ],
+)
+def test_deep_nesting_is_compared_without_a_crash(path: str, text: str) -> None:
+    assert len(diff(path, text, text.replace("x", "y")).changes) == 1
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_damaged_text_of_every_language_is_compared_without_a_crash(language: str) -> None:
     suffix = {"dockerfile": "Dockerfile"}.get(language) or next(

@@ -22,6 +22,7 @@ from typing import Final
 
 from codeplane.diff.model import CALLABLE, TYPES, VALUES, Entity
 from codeplane.diff.signatures import (
+    MAX_DEPTH,
     Parameter,
     Signature,
     bases_of,
@@ -45,6 +46,7 @@ _ALIASES: Final = frozenset({DefinitionKind.TYPE})
 _MEMBER: Final = re.compile(r"(?:readonly )?([\w$\"'-]+\??)$")
 # Words before a name that take something from those who use it.
 _NARROWING: Final = ("static", "abstract", "final", "sealed", "unsafe", "readonly")
+_MAX_MEMBER: Final = 100
 # Words of types that are computed from others.
 _COMPUTED: Final = frozenset({"infer", "keyof", "in", "?", "typeof"})
 _MODIFIERS: Final = frozenset(
@@ -266,17 +268,18 @@ def _renaming(
     return "parameter_renamed", dialect in _NAMED_CALLS
 
 
-def _is_part(part: str, whole: str, dialect: str) -> bool:
+def _is_part(part: str, whole: str, dialect: str, depth: int = 0) -> bool:
     """Tell whether whatever fits one type fits another: fewer alternatives, or an object with the same members."""
     if dialect not in _HAS_UNIONS or not part or not whole:
         return False
-    if whole in {"any", "unknown"} or union_of(part, dialect) <= union_of(whole, dialect):
+    first, second = union_of(part, dialect), union_of(whole, dialect)
+    if whole in {"any", "unknown"} or first <= second:
         return True
-    if not (part.startswith("{") and whole.startswith("{")):
+    if len(first) + len(second) > 2 or not (part[0] == whole[0] == "{") or depth > MAX_DEPTH:
         return False
     given, wanted = _object_members(part, dialect), _object_members(whole, dialect)
     return all(
-        (name in given and (given[name] == kind or _is_part(given[name], kind, dialect)))
+        (name in given and (given[name] == kind or _is_part(given[name], kind, dialect, depth + 1)))
         or (name not in given and name.endswith("?"))
         for name, kind in wanted.items()
     )
@@ -288,7 +291,8 @@ def _object_members(text: str, dialect: str) -> dict[str, str]:
     Members may be written in lines, of which the text of a signature keeps only the spaces.
     """
     inside = text[1:-1]
-    names = [found for at in colons_in(inside, dialect) if (found := _MEMBER.search(inside[:at])) is not None]
+    places = ((max(0, at - _MAX_MEMBER), at) for at in colons_in(inside, dialect))
+    names = [found for start, at in places if (found := _MEMBER.search(inside, start, at)) is not None]
     ends = [*(found.start() for found in names[1:]), len(inside)]
     return {
         found[1]: inside[found.end() + 1 : end].strip(" ;,") for found, end in zip(names, ends, strict=True)

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+# Types inside so many others are compared as text.
+MAX_DEPTH: Final = 20
 _OPENING: Final = "([{"
 _CLOSING: Final = ")]}"
 _QUOTES: Final = "\"'`"
@@ -271,10 +273,10 @@ def _tidy(text: str) -> str:
     return text.replace("'", '"').replace(",)", ")").replace(",]", "]")
 
 
-def _tidy_python(text: str) -> str:
+def _tidy_python(text: str, depth: int = 0) -> str:
     text = _BUILT_IN.sub(lambda found: found[1].lower(), _OLD_TYPING.sub("", text.replace('"', "")))
     found = _OPTIONAL.match(text)
-    if found is None:
+    if found is None or depth > MAX_DEPTH:
         return "|".join(sorted(union_of(text, "python"))) if "|" in text else text
-    inside = [_tidy_python(part) for part in split_top(found[2], ",", "python")]
+    inside = [_tidy_python(part, depth + 1) for part in split_top(found[2], ",", "python")]
     return "|".join(sorted({*inside, *(["None"] if found[1] == "Optional" else [])}))
