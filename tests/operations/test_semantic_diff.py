@@ -187,6 +187,22 @@ def test_pages_together_are_the_whole_and_every_hint_is_that_of_all(project_door
     assert "1. Check the callers of f59: 2 references (2 strong) in 1 file." in first["agentic_hint"]
 
 
+def test_a_class_with_many_changes_is_continued_on_the_next_page(project_door: Door) -> None:
+    root = project_door.workspace.root
+    text = "class Big:\n" + "".join(f"    def m{number}(self):\n        return {number}\n" for number in range(60))
+    write(root, {"app/big.py": text})
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "big")
+    write(root, {"app/big.py": text.replace("return", "yield")})
+    page = _diff(project_door)
+    names = [row[1] for row in _rows(page)]
+    assert len(names) < 60
+    while "next_cursor" in page["pagination"]:
+        page = _diff(project_door, cursor=page["pagination"]["next_cursor"])
+        names += [row[1] for row in _rows(page)]
+    assert names == [f"Big.m{number}" for number in range(60)]
+
+
 def test_a_cursor_is_refused_when_the_files_changed(project_door: Door) -> None:
     root = project_door.workspace.root
     many = "".join(f"def f{number}(a):\n    return {number}\n\n\n" for number in range(60))

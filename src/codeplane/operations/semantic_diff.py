@@ -226,27 +226,12 @@ class _Told:
         """Return the next page."""
         sides, position = self._sides, self._context.position
         mark = digest([_row(one) for one in self._all] + [[one.path, one.status] for one in self._files])
-        start = 0
+        start = inside = 0
         if position is not None:
-            start = position.number("at")
+            start, inside = position.number("at"), position.number("inside")
             if position.text("digest") != mark:
                 raise CodePlaneError("CURSOR_EXPIRED", "The compared content has changed since the first page.")
-        items: list[EntityChange | FileChange] = [*self._changes, *self._files]
-        structural: list[StructuralChange] = []
-        files: list[FileChangeInfo] = []
-        room, at = _ROOM, start
-        for at in range(start, len(items)):
-            item = items[at]
-            made = self._structural(item) if isinstance(item, EntityChange) else _file_info(item)
-            room -= len(made.model_dump_json(exclude_defaults=True))
-            if room < 0 and (structural or files):
-                break
-            if isinstance(made, StructuralChange):
-                structural.append(made)
-            else:
-                files.append(made)
-        else:
-            at = len(items)
+        structural, files, rest = self._cut(start, inside)
         return SemanticDiffResult(
             summary=self._summary(),
             breaking_summary=self._breaking_summary(),
@@ -257,14 +242,38 @@ class _Told:
             non_structural_changes=files,
             agentic_hint=self._hint(),
             pagination=Pagination(
-                next_cursor=self._context.next_page(_rest(sides, mark, at)) if at < len(items) else None,
+                next_cursor=self._context.next_page(_rest(sides, mark, rest)) if rest is not None else None,
                 total_estimate=len(self._all),
             ),
         )
 
-    def _structural(self, change: EntityChange) -> StructuralChange:
-        nested = [DefinitionChange(**self._fields(one, is_inside=True)) for one in _inside(change)]
-        return StructuralChange(**self._fields(change, is_inside=False), nested_changes=nested)
+    def _cut(
+        self, start: int, inside: int
+    ) -> tuple[list[StructuralChange], list[FileChangeInfo], tuple[int, int] | None]:
+        """Return what fits on a page, and where the next one begins; a long type is continued there."""
+        structural: list[StructuralChange] = []
+        files: list[FileChangeInfo] = []
+        room = _ROOM
+        items: list[EntityChange | FileChange] = [*self._changes, *self._files]
+        for at, item in enumerate(items[start:], start=start):
+            if room < 0:
+                return structural, files, (at, 0)
+            if isinstance(item, FileChange):
+                files.append(_file_info(item))
+                room -= len(files[-1].model_dump_json(exclude_defaults=True))
+                continue
+            nested = list(_inside(item))
+            first = inside if at == start else 0
+            made: list[DefinitionChange] = []
+            fields = self._fields(item, is_inside=False)
+            room -= len(str(fields))
+            while (room >= 0 or not made) and first + len(made) < len(nested):
+                made.append(DefinitionChange(**self._fields(nested[first + len(made)], is_inside=True)))
+                room -= len(made[-1].model_dump_json(exclude_defaults=True))
+            structural.append(StructuralChange(**fields, nested_changes=made))
+            if first + len(made) < len(nested):
+                return structural, files, (at, first + len(made))
+        return structural, files, None
 
     def _fields(self, change: EntityChange, *, is_inside: bool) -> dict[str, Any]:
         one, old, new = change.entity, change.old, change.new
@@ -396,8 +405,8 @@ def _row(change: EntityChange) -> list[Any]:
     return [change.entity.path, change.entity.lexical_path, change.kind.value, change.entity.start, *change.tags]
 
 
-def _rest(sides: Sides, mark: str, at: int) -> dict[str, Any]:
-    rest: dict[str, Any] = {"digest": mark, "at": at}
+def _rest(sides: Sides, mark: str, place: tuple[int, int]) -> dict[str, Any]:
+    rest: dict[str, Any] = {"digest": mark, "at": place[0], "inside": place[1]}
     if sides.epochs is None:
         words = {"base_words": sides.base_words, "target_words": sides.target_words}
         rest |= {"base": sides.base, "target": sides.target, **words}
