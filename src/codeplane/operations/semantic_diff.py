@@ -360,7 +360,9 @@ class _Told:
         tests = self._all_tests()
         if tests:
             lines.append(f"Run the affected tests: {_some(tests)}.")
-        return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1)) or "Nothing to do."
+        # The overloads of a function say the same.
+        told = dict.fromkeys(lines)
+        return "\n".join(f"{number}. {line}" for number, line in enumerate(told, start=1)) or "Nothing to do."
 
     def _all_tests(self) -> list[str]:
         """Return the tests that depend on anything that changed, the surest first."""
