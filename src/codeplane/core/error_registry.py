@@ -119,6 +119,11 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
     ),
     "Index and refactoring": (
         (4001, "INDEX_CORRUPT", FIX, "The index is damaged.", "Nothing to do: it is rebuilt from the files."),
+        (4002, "REFACTOR_DIVERGENCE", FIX, "Contexts disagree on what the symbol is.", "Name one of the contexts in the details with `context_id`."),
+        (4010, "REFACTOR_NOT_FOUND", FIX, "There is no planned refactoring of that id.", "Plan it again; the id is in the answer of refactor_rename, refactor_move or refactor_impact."),
+        (4011, "REFACTOR_EXPIRED", FIX, "The planned refactoring is too old.", "Plan it again."),
+        (4012, "REFACTOR_CONFLICT", FIX, "The refactoring would change what other code means, or the files do not fit it.", "Look at the places that the message names; choose another name or edit them first."),
+        (4013, "REFACTOR_DISABLED", PERSON, "Refactoring is switched off here.", "A person can set `refactor.enabled`."),
     ),
     "Edits": (
         (5001, "CONTENT_NOT_FOUND", FIX, "The expected text was not found in the file.", "Use the current text of one of the candidates."),

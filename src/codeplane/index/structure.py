@@ -36,10 +36,16 @@ class FileChanges:
         return self.added | self.changed | self.removed
 
 
-_FILES: Final = (
+SELECT_FILES: Final = (
     "SELECT file_id, path, files.dialect, facts_id, unit_id, module, link_hash, package"
     " FROM files LEFT JOIN facts USING (facts_id)"
 )
+
+
+def tree_file(row: tuple[Any, ...]) -> TreeFile:
+    """Return a row of `SELECT_FILES`."""
+    file_id, path, dialect, facts_id, unit_id, module, link_hash, package = row
+    return TreeFile(file_id, path, dialect, facts_id, unit_id, module, link_hash or b"", package or "")
 
 
 class _Family(NamedTuple):
@@ -200,11 +206,8 @@ class StructureUpdate:
         """Return what is known of every file, or of one."""
         # Two queries, because a condition for both cases would look at every file to find one.
         ask = self._connection.execute
-        rows = ask(_FILES) if path is None else ask(f"{_FILES} WHERE path = ?", (path,))
-        return {
-            path: TreeFile(file_id, path, dialect, facts_id, unit_id, module, link_hash or b"", package or "")
-            for file_id, path, dialect, facts_id, unit_id, module, link_hash, package in rows
-        }
+        rows = ask(SELECT_FILES) if path is None else ask(f"{SELECT_FILES} WHERE path = ?", (path,))
+        return {row[1]: tree_file(row) for row in rows}
 
     @staticmethod
     def _families(files: Mapping[str, TreeFile], roots: Mapping[int, tuple[str, str]]) -> list[_Family]:

@@ -1,22 +1,39 @@
 """The references of one file beside what they mean."""
 
+from array import array
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Protocol
 
 from codeplane.index.facts.columns import FIRST_EXPRESSION, LOCAL, OF_CALL, OF_EXPRESSION, Columns
 from codeplane.index.facts.compiling import merged_alternatives
 from codeplane.index.facts.outline import ALTERNATIVES, ALTERNATIVES_OR_IMPORT, NAME, Op, Outline
-from codeplane.index.facts.reader import FactFile, FactReader
+from codeplane.index.facts.reader import FactFile
 from codeplane.index.linking.stored_links import Target, Tier
 from codeplane.languages.facts import BindTarget, Certainty, ReferenceRole
 
 _SHAPES: Final = {OF_EXPRESSION: "().", OF_CALL: "(=)"}
 
 
+class FactSource(Protocol):
+    """Where the facts of files come from: the index, or an assumed state of the files."""
+
+    def outline(self, facts_id: int) -> Outline:
+        """Return the outline of some facts."""
+
+    def columns(self, facts_id: int) -> Columns:
+        """Return the columns of some facts."""
+
+    def resolution(self, file_id: int) -> "tuple[list[Target], array[int]]":
+        """Return what the expressions of a file mean."""
+
+    def text(self, file: FactFile) -> bytes:
+        """Return the text of a file."""
+
+
 class FileView:
     """The references of one file with what they mean."""
 
-    def __init__(self, reader: FactReader, file: FactFile) -> None:
+    def __init__(self, reader: FactSource, file: FactFile) -> None:
         self._reader = reader
         self.file = file
         facts_id = file.facts_id or 0

@@ -93,7 +93,7 @@ class FamilyLinks:
 
     def update(self, changes: LinkChanges) -> set[int]:
         """Link what the changes reach; return the files that were linked."""
-        reached = set(self._files) if changes.everything else self._reached(changes)
+        reached = self.reached_by(changes)
         resolver = Resolver(self.unit)
         writer = _LinkWriter(self._connection)
         for file_id in sorted(reached):
@@ -101,7 +101,10 @@ class FamilyLinks:
         writer.write()
         return reached
 
-    def _reached(self, changes: LinkChanges) -> set[int]:
+    def reached_by(self, changes: LinkChanges) -> set[int]:
+        """Return the files whose references may mean something else after some changes."""
+        if changes.everything:
+            return set(self._files)
         reached = set(changes.changed & self._files.keys())
         modules = set(changes.modules)
         if changes.set_changed:
@@ -162,7 +165,7 @@ class _LinkWriter:
         path = unit.files[file_id].path
         self._file_ids.append((file_id,))
         meanings = resolver.meanings(file_id)
-        targets, numbers = _targets(file_id, meanings)
+        targets, numbers = resolution_of(file_id, meanings)
         if targets:
             self._resolutions.append((file_id, encode_resolution(targets, numbers)))
         uses: dict[tuple[int, int], int] = defaultdict(int)
@@ -200,7 +203,7 @@ def forget_links(connection: sqlite3.Connection, file_ids: Iterable[tuple[int]])
         connection.execute(f"DELETE FROM {table} WHERE file_id IN (SELECT value FROM json_each(?))", (gone,))  # noqa: S608
 
 
-def _targets(file_id: int, meanings: list[Meaning]) -> tuple[list[Target], "array[int]"]:
+def resolution_of(file_id: int, meanings: list[Meaning]) -> tuple[list[Target], "array[int]"]:
     """Return the distinct targets of a file's expressions, and for each expression the number of its target or 0."""
     known: dict[tuple[object, Chain], int] = {}
     targets: list[Target] = []
