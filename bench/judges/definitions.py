@@ -4,6 +4,7 @@ The index is not asked: what it does not know must be sampled as well.
 """
 
 import random
+import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -68,7 +69,9 @@ _KINDS: dict[str, dict[str, str]] = {
         "variable": """(source_file (var_declaration (var_spec name: (identifier) @x)))
             (source_file (const_declaration (const_spec name: (identifier) @x)))""",
         "local": "(short_var_declaration left: (expression_list (identifier) @x))",
-        "parameter": "(parameter_declaration name: (identifier) @x)",
+        # A receiver is not among them: gopls renames it in all methods of the type.
+        "parameter": """([(function_declaration parameters: (parameter_list (parameter_declaration name: (_) @x)))
+            (method_declaration parameters: (parameter_list (parameter_declaration name: (_) @x)))])""",
         "type parameter": "(type_parameter_declaration name: (identifier) @x)",
         "import alias": "(import_spec name: (package_identifier) @x)",
     },
@@ -116,13 +119,12 @@ class Definition:
 
 
 def sample(root: Path, language: str, count: int, seed: int) -> list[Definition]:
-    """Return definitions of every kind in turn until there are enough of them."""
+    """Return definitions in files that git tracks, of every kind in turn until there are enough of them."""
     by_kind: dict[str, list[Definition]] = defaultdict(list)
-    for file in sorted(root.rglob("*")):
-        grammar = _GRAMMARS[language].get(file.suffix)
-        hidden = any(part.startswith(".") or part == "node_modules" for part in file.relative_to(root).parts)
-        if grammar is not None and file.is_file() and not hidden:
-            for one in definitions(file.read_bytes(), file.relative_to(root).as_posix(), language):
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True, text=True).stdout
+    for path in listing.split("\0"):
+        if Path(path).suffix in _GRAMMARS[language] and (root / path).is_file():
+            for one in definitions((root / path).read_bytes(), path, language):
                 by_kind[one.kind].append(one)
     draw = random.Random(seed)
     for kind in sorted(by_kind):

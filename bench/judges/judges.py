@@ -26,6 +26,7 @@ Place = tuple[str, int, int]
 Judge = Callable[[Definition, str], set[Place] | None]
 HERE = Path(__file__).resolve().parent
 TIMEOUT_S = 120.0
+LOADING_S = 25.0
 
 
 @contextmanager
@@ -93,22 +94,21 @@ def _line_judge(argv: list[str]) -> Iterator[Judge]:
 
 def _server_judge(server: LanguageServer, root: Path, language: str) -> Judge:
     texts = Texts(root)
-    known: set[str] = set()
+    # A server that still loads its project answers with a part.
+    loaded = time.monotonic() + LOADING_S
 
     def judge(definition: Definition, new_name: str) -> set[Place] | None:
         path = definition.path
-        uri = (root.resolve() / path).as_uri()
-        if path not in known:
-            text = (root / path).read_text(encoding="utf-8", errors="replace")
-            document = {"uri": uri, "languageId": language, "version": 1, "text": text}
-            server.tell("textDocument/didOpen", {"textDocument": document})
-            # A server that still loads its project answers with nothing.
-            time.sleep(0 if known else 20)
-            known.add(path)
+        document = {"uri": (root.resolve() / path).as_uri()}
+        text = (root / path).read_text(encoding="utf-8", errors="replace")
+        opening = {**document, "languageId": language, "version": 1, "text": text}
+        server.tell("textDocument/didOpen", {"textDocument": opening})
+        time.sleep(max(0.0, loaded - time.monotonic()))
         line = texts.lines(path)[definition.line - 1].decode("utf-8", "replace")
         character = len(line[: definition.column].encode("utf-16-le")) // 2
-        where = {"textDocument": {"uri": uri}, "position": {"line": definition.line - 1, "character": character}}
+        where = {"textDocument": document, "position": {"line": definition.line - 1, "character": character}}
         answer = server.ask("textDocument/rename", {**where, "newName": new_name}, TIMEOUT_S)
+        server.tell("textDocument/didClose", {"textDocument": document})
         return set(_places(answer, root, texts)) if answer else None
 
     return judge

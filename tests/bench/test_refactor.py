@@ -25,7 +25,7 @@ def test_a_reassigned_name_is_one_definition_and_columns_count_characters() -> N
         (
             "a.go",
             "go",
-            'package a\nimport f "fmt"\ntype T struct { X int }\nfunc (t T) M() { v := 1; f.Println(v) }',
+            'package a\nimport f "fmt"\ntype T struct { X int }\nfunc (t T) M(p int) { v := p; f.Println(v) }',
             6,
         ),
         ("a.rs", "rust", "use a::b as c;\nstruct S<T> { x: T }\nconst K: u8 = 1;\nfn f(p: u8) { let v = p; }", 8),
