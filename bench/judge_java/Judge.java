@@ -2,6 +2,7 @@ import com.sun.source.tree.ArrayTypeTree;
 import com.sun.source.tree.ClassTree;
 import com.sun.source.tree.CompilationUnitTree;
 import com.sun.source.tree.IdentifierTree;
+import com.sun.source.tree.ImportTree;
 import com.sun.source.tree.MemberReferenceTree;
 import com.sun.source.tree.MemberSelectTree;
 import com.sun.source.tree.MethodTree;
@@ -51,7 +52,7 @@ import javax.tools.ToolProvider;
  * <p>One line per identifier that resolves to a declaration inside the repository: {"path", "start", "name", "kind",
  * "defs": [{"path", "start"}]}, offsets in bytes. The kind is "attribute" for what stands after a dot or {@code ::} and
  * "name" for the rest. All files are compiled together; what needs libraries that are not on the class path stays open.
- * With {@code --families} constructors are uses of their class, and each method that overrides another has a line of the
+ * With {@code --families} constructors are uses of their class, static imports of the members they name, and each method that overrides another has a line of the
  * kind "family" with that other one.
  */
 public final class Judge {
@@ -285,6 +286,24 @@ public final class Judge {
                 }
             }
             return super.visitClass(tree, nothing);
+        }
+
+        @Override
+        public Void visitImport(ImportTree tree, Void nothing) {
+            // A static import names all members of that name; the compiler gives it no element.
+            if (wantsFamilies && tree.isStatic() && tree.getQualifiedIdentifier() instanceof MemberSelectTree select
+                    && trees.getElement(new TreePath(new TreePath(getCurrentPath(), select), select.getExpression()))
+                            instanceof TypeElement type) {
+                String name = select.getIdentifier().toString();
+                int start = (int) positions.getEndPosition(unit, select) - name.length();
+                String here = "{\"path\": \"" + source.path + "\", \"start\": " + source.bytes[start] + "}";
+                for (Element member : elements.getAllMembers(type)) {
+                    if (member.getSimpleName().contentEquals(name)) {
+                        write(here, name, "name", placeOf(member));
+                    }
+                }
+            }
+            return super.visitImport(tree, nothing);
         }
 
         private List<TypeElement> basesOf(TypeElement type, List<TypeElement> found) {
