@@ -109,12 +109,12 @@ def _server_judge(server: LanguageServer, root: Path, language: str) -> Judge:
         where = {"textDocument": document, "position": {"line": definition.line - 1, "character": character}}
         answer = server.ask("textDocument/rename", {**where, "newName": new_name}, TIMEOUT_S)
         server.tell("textDocument/didClose", {"textDocument": document})
-        return set(_places(answer, root, texts)) if answer else None
+        return set(_places(answer, root, texts, definition.name)) if answer else None
 
     return judge
 
 
-def _places(answer: dict[str, Any], root: Path, texts: Texts) -> Iterator[Place]:
+def _places(answer: dict[str, Any], root: Path, texts: Texts, name: str) -> Iterator[Place]:
     edits = [(uri, edit) for uri, all_edits in (answer.get("changes") or {}).items() for edit in all_edits]
     for change in answer.get("documentChanges") or []:
         edits += [(change["textDocument"]["uri"], edit) for edit in change.get("edits", [])]
@@ -124,7 +124,9 @@ def _places(answer: dict[str, Any], root: Path, texts: Texts) -> Iterator[Place]
         if path is not None:
             line = texts.lines(path)[start["line"]].decode("utf-8", "replace")
             prefix = line.encode("utf-16-le")[: 2 * start["character"]].decode("utf-16-le", "replace")
-            yield path, start["line"] + 1, len(prefix)
+            # In `S { name }` a server may put `: new` behind the name instead of writing both over it.
+            is_behind = edit["range"]["end"] == start and prefix.endswith(name)
+            yield path, start["line"] + 1, len(prefix) - (len(name) if is_behind else 0)
 
 
 def _javac(root: Path) -> Judge:
