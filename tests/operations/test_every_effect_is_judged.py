@@ -60,6 +60,15 @@ def _dirty(world: World) -> None:
     write(world.tree, {"a.txt": "changed\n", "new.txt": "new\n"})
 
 
+def _has_code(world: World) -> None:
+    write(
+        world.tree, {"code.py": "def f(): pass\n", "use.py": "from code import f\nf()\n", "Box.java": "class Box {}\n"}
+    )
+
+
+RENAME = {"symbol": "code.py::f", "new_name": "Renamed"}
+
+
 def _staged(world: World) -> None:
     _dirty(world)
     git(world.tree, "add", "a.txt")
@@ -341,6 +350,13 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "map_repo": (Sample({}),),
     "read_file_full": (Sample({"path": "a.txt"}),),
     "read_source": (Sample({"targets": [{"path": "a.txt"}]}),),
+    "refactor_apply": (
+        Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", RENAME),)),
+        Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", {**RENAME, "symbol": "Box.java::Box"}),)),
+    ),
+    "refactor_cancel": (Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", RENAME),)),),
+    "refactor_inspect": (Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", RENAME),)),),
+    "refactor_rename": (Sample(RENAME, _has_code),),
     "request_scope_expansion": (Sample({"intent_id": "INT-1", "paths": ["a.txt"], "reason": "x"}),),
     "reset_budget": (Sample({}),),
     "run": (Sample({"program": "print(len(search('a')))"}),),
@@ -487,6 +503,9 @@ def filled(value: Any, world: World, last: Answer | None) -> Any:
     if value == "{LAST}":
         assert last is not None
         return last.meta.request_id
+    if value == "{PLAN}":
+        assert last is not None
+        return result_of(last)["refactor_id"]
     return value.replace("{base}", str(world.base))
 
 

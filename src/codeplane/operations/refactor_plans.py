@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from codeplane.core.errors import CodePlaneError
 from codeplane.index.text_search import TextQuery, find_lines
 from codeplane.operations.operation import CallContext
 from codeplane.operations.refactor_models import MAX_SITES, RefactorResult, numbered, refactor_result
@@ -16,21 +15,10 @@ from codeplane.refactor.rename import Ground, RenameRequest, plan_rename
 Planner = Callable[[Ground, Mapping[str, Any]], Draft]
 
 
-def check_enabled(context: CallContext) -> None:
-    """Refuse when refactorings are switched off.
-
-    Raises:
-        CodePlaneError: REFACTOR_DISABLED.
-    """
-    if not context.workspace.settings.refactor.enabled:
-        raise CodePlaneError("REFACTOR_DISABLED")
-
-
 @contextmanager
 def ground_of(context: CallContext) -> Iterator[Ground]:
     """Give planners the facts of the fresh index."""
     workspace = context.workspace
-    check_enabled(context)
     state = workspace.index.state()
     ignored = workspace.ignored_files(state)
 
@@ -69,9 +57,8 @@ def find_plan(context: CallContext, refactor_id: str) -> StoredPlan:
     """Return a stored plan.
 
     Raises:
-        CodePlaneError: REFACTOR_NOT_FOUND, REFACTOR_EXPIRED or REFACTOR_DISABLED.
+        CodePlaneError: REFACTOR_NOT_FOUND or REFACTOR_EXPIRED.
     """
-    check_enabled(context)
     return plans_of(context).find(refactor_id, context.workspace.clock.now_ms())
 
 
