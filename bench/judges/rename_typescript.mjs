@@ -3,7 +3,8 @@
 //   node bench/judges/rename_typescript.mjs <typescript> <repository>
 //
 // <typescript> is the directory of the npm package `typescript`, version 5. Questions and answers are those of
-// rename_python.py. All files of the repository are one program, with the options of its own tsconfig.json.
+// rename_python.py. All files of the repository are one program, with the options of its own tsconfig.json and the usual
+// ones where that has none.
 
 import fs from "node:fs";
 import path from "node:path";
@@ -34,7 +35,10 @@ function readOptions() {
   const config = `${repository}/tsconfig.json`;
   const { config: json } = ts.readConfigFile(config, ts.sys.readFile);
   const parsed = ts.parseJsonConfigFileContent(json ?? {}, { ...ts.sys, readDirectory: () => [] }, repository);
-  return { target: ts.ScriptTarget.ESNext, ...parsed.options, allowJs: true, noEmit: true, types: [] };
+  const { ModuleKind, ModuleResolutionKind, ScriptTarget, JsxEmit } = ts;
+  const usual = { target: ScriptTarget.ESNext, module: ModuleKind.ESNext, jsx: JsxEmit.Preserve };
+  usual.moduleResolution = ModuleResolutionKind.Bundler;
+  return { ...usual, ...parsed.options, allowJs: true, noEmit: true, types: [] };
 }
 
 function answer({ path: file, line, column }) {
