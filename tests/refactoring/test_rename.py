@@ -130,6 +130,37 @@ def test_a_method_that_may_belong_to_an_outside_base_needs_a_decision(tmp_path: 
     assert found["candidates"][0]["apply_plan"] == {"edits": 1, "files": 1}
 
 
+NAMED_BY_OTHERS = [
+    (
+        "test_a.py",
+        "def test_it(tmp_path): pass\n",
+        "test_a.py:1:12",
+        "the test runner passes `tmp_path` to test_it by name",
+    ),
+    (
+        "a.py",
+        "@cli.option('--x')\ndef f(x): pass\n",
+        "a.py:2:6",
+        "the decorator `@cli.option('--x')` may pass `x` by name",
+    ),
+    (
+        "conftest.py",
+        "@pytest.fixture\ndef db(): pass\n",
+        "conftest.py::db",
+        "tests ask for the fixture `db` by the name of a parameter",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "symbol", "reason"), NAMED_BY_OTHERS)
+def test_a_name_that_a_framework_uses_needs_a_decision(
+    tmp_path: Path, path: str, text: str, symbol: str, reason: str
+) -> None:
+    found = plan(make_repository(tmp_path / "repo", {path: text}), symbol)
+
+    assert (found["status"], found["reasons"]) == ("needs_decision", [reason])
+
+
 def test_an_overriding_method_of_an_outside_type_is_blocked(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "pom.xml": POM,
