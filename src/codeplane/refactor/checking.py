@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from codeplane.index.facts.columns import FIRST_EXPRESSION
@@ -50,12 +50,14 @@ class Offsets:
             return offset
         last = self._edits[number - 1]
         if last.start == offset < last.end:
-            return offset + self._shifts[number - 1] + last.anchor if last.new else None
+            return offset + self._shifts[number - 1] + last.anchor if last.new and last.anchor >= 0 else None
         return None if offset < last.end else offset + self._shifts[number]
 
 
 class Comparison:
     """One planned change, before and after.
+
+    `new_place` gives the path of a moved directory, so that the roots of contexts move with it.
 
     Invariant: a difference is reported unless both sides mean the same definition, found again by its place.
     """
@@ -67,6 +69,8 @@ class Comparison:
         edits: Iterable[Edit],
         moves: Iterable[FileMove] = (),
         deletes: Iterable[str] = (),
+        *,
+        new_place: Callable[[str], str] | None = None,
     ) -> None:
         self._reader = reader
         self._language = language
@@ -75,7 +79,7 @@ class Comparison:
             self._edits[one.path].append(one)
         self._moves = {one.source: one.target for one in moves}
         self._offsets = {path: Offsets(found) for path, found in self._edits.items()}
-        self.state = WhatIf(reader, language, self._texts(frozenset(deletes)))
+        self.state = WhatIf(reader, language, self._texts(frozenset(deletes)), new_place)
 
     def _texts(self, deletes: frozenset[str]) -> dict[str, bytes | None]:
         texts: dict[str, bytes | None] = dict.fromkeys((*deletes, *self._moves), None)

@@ -1,0 +1,1 @@
+def go_edits(tree): return iter(())

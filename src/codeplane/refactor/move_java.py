@@ -1,0 +1,1 @@
+def java_edits(tree): return iter(())

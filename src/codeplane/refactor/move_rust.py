@@ -1,0 +1,1 @@
+def rust_edits(tree): return iter(())

@@ -1,0 +1,1 @@
+def move_symbol(reader, path, name, to_path): raise NotImplementedError
