@@ -147,12 +147,12 @@ class Comparison:
 
     def _in_other(self, path: str) -> Iterator[Difference]:
         """Compare a file that is not edited, by its expressions."""
-        before, after = self._view(path), self.state.view(path)
-        if before is None or after is None:
+        file = self._reader.file_at(path)
+        if file is None or file.facts_id is None:
             return
-        old_targets, old_numbers = self._reader.resolution(before.file.file_id)
-        new_targets, new_numbers = self.state.resolution(before.file.file_id)
-        if not len(old_numbers) and not len(new_numbers):
+        old_targets, old_numbers = self._reader.resolution(file.file_id)
+        new_targets, new_numbers = self.state.resolution(file.file_id)
+        if old_numbers == new_numbers and old_targets == new_targets:
             return
         problems: dict[tuple[int, int], str] = {}
         wrong: dict[int, str] = {}
@@ -172,6 +172,7 @@ class Comparison:
             if problems[pair]:
                 wrong[expression] = problems[pair]
         if wrong:
+            before = FileView(self._reader, file)
             for position, link in enumerate(before.columns.links):
                 if link - FIRST_EXPRESSION in wrong:
                     yield _difference(before, before.columns.starts[position], wrong[link - FIRST_EXPRESSION])

@@ -66,6 +66,8 @@ class _PythonFile:
     def edits(self) -> Iterator[Edit]:
         """Yield the edits of the file."""
         rows = [self._row(number) for number in range(len(self._view.outline.import_rows))]
+        if self._path not in self._tree.moves and not any(self._is_concerned(row) for row in rows):
+            return
         statements: dict[tuple[int, int], list[_Row]] = defaultdict(list)
         root = None
         for row in rows:
@@ -84,6 +86,11 @@ class _PythonFile:
                 yield from self._import_statement(statement, group)
         yield from self._uses({row.number: row for row in rows})
         yield from self._additions(root)
+
+    def _is_concerned(self, row: _Row) -> bool:
+        """Tell whether an import has to do with what moves: it names it, or something around or inside it."""
+        near = self._tree.near
+        return any(one is not None and near(one[1:]) for one in (row.module, row.bound))
 
     def _row(self, number: int) -> _Row:
         one = self._view.outline.imported(number)

@@ -79,6 +79,11 @@ class MovedTree:
             return self.target + path[len(self.source) :]
         return self.moves.get(path, path)
 
+    def near(self, place: str) -> bool:
+        """Tell whether a directory or file without its ending holds, is, or is inside of what moves."""
+        stem = self.source.rpartition(".")[0] if self.source in self.moves else self.source
+        return not place or f"{stem}/".startswith(f"{place}/") or place.startswith(f"{stem}/")
+
     def moved(self) -> Iterator[str]:
         """Yield the files of the family that move, by path."""
         return (path for path in sorted(self.moves) if path in self.files)
