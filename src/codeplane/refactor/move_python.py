@@ -7,11 +7,9 @@ from typing import Final, NamedTuple
 
 from tree_sitter import Node
 
-from codeplane.index.facts.columns import FIRST_EXPRESSION, LOCAL
 from codeplane.index.facts.file_view import FileView
-from codeplane.index.facts.outline import Op
 from codeplane.languages.facts import BindTarget, ReferenceRole
-from codeplane.refactor.moved_tree import MovedTree, refusal
+from codeplane.refactor.moved_tree import MovedTree, import_meant, refusal
 from codeplane.refactor.plan import Edit
 from codeplane.refactor.statements import climb, indent_of, newline_of, without_items
 
@@ -238,23 +236,8 @@ class _PythonFile:
             for position, start in enumerate(columns.starts)
             if columns.name_numbers[position] == wanted
             and columns.roles[position] not in {ReferenceRole.IMPORT, ReferenceRole.DEFINITION}
-            and self._import_of(position) is not None
+            and import_meant(self._view, position) is not None
         ]
-
-    def _import_of(self, position: int) -> int | None:
-        """Return the import that a plain name means."""
-        columns, outline = self._view.columns, self._view.outline
-        link = columns.links[position]
-        if link >= FIRST_EXPRESSION:
-            op, operand, name = outline.expression(link - FIRST_EXPRESSION)
-            if op == Op.IMPORT:
-                return int(operand)
-            bound = outline.file_binds.get(name) if op == Op.OWN else None
-            return bound[1] if bound is not None and bound[0] == BindTarget.IMPORT else None
-        bind = columns.bind_numbers[position] - 1
-        if bind >= 0 and link == LOCAL and columns.bind_kinds[bind] == BindTarget.IMPORT:
-            return columns.bind_targets[bind] - 1
-        return None
 
     def _uses(self, rows: dict[int, _Row]) -> Iterator[Edit]:
         """Yield the edits of dotted uses: `a.b.name` after `import a.b`."""
@@ -262,7 +245,7 @@ class _PythonFile:
         for position, start in enumerate(columns.starts):
             if columns.roles[position] in {ReferenceRole.IMPORT, ReferenceRole.DEFINITION}:
                 continue
-            number = self._import_of(position)
+            number = import_meant(self._view, position)
             row = rows.get(number) if number is not None else None
             if row is None or row.bound is None:
                 continue

@@ -7,11 +7,14 @@ from tree_sitter import Node
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.call_sites import root_of
+from codeplane.index.facts.columns import FIRST_EXPRESSION, LOCAL
 from codeplane.index.facts.file_view import FileView
+from codeplane.index.facts.outline import Op
 from codeplane.index.facts.reader import FactFile, FactReader
 from codeplane.index.structure import SELECT_FILES, tree_file
 from codeplane.index.units import unit_roots
 from codeplane.languages.catalog import linking_rules
+from codeplane.languages.facts import BindTarget
 from codeplane.languages.linking import Linker, LinkingRules, UnitView
 from codeplane.refactor.plan import Edit, edit_at
 
@@ -133,6 +136,22 @@ def syntax_of(path: str, text: bytes) -> Node:
     if found is None:
         raise CodePlaneError("REFACTOR_CONFLICT", f"{path} cannot be parsed.", details={"places": [path]})
     return found
+
+
+def import_meant(view: FileView, position: int) -> int | None:
+    """Return the number of the import that a plain name means, None when it means something else."""
+    columns, outline = view.columns, view.outline
+    link = columns.links[position]
+    if link >= FIRST_EXPRESSION:
+        op, operand, name = outline.expression(link - FIRST_EXPRESSION)
+        if op == Op.IMPORT:
+            return int(operand)
+        bound = outline.file_binds.get(name) if op == Op.OWN else None
+        return bound[1] if bound is not None and bound[0] == BindTarget.IMPORT else None
+    bind = columns.bind_numbers[position] - 1
+    if bind >= 0 and link == LOCAL and columns.bind_kinds[bind] == BindTarget.IMPORT:
+        return columns.bind_targets[bind] - 1
+    return None
 
 
 def nodes_of(root: Node, kinds: frozenset[str]) -> Iterator[Node]:
