@@ -96,7 +96,8 @@ class Comparison:
         self._offsets = {path: Offsets(found) for path, found in self._edits.items()}
         self._carried = [(one, Offsets(one.inner)) for one in carried]
         self._positions: dict[str, dict[int, int]] = {}
-        self.state = WhatIf(reader, language, self._texts(frozenset(deletes)), new_place)
+        self._deletes = frozenset(deletes)
+        self.state = WhatIf(reader, language, self._texts(self._deletes), new_place)
 
     def _texts(self, deletes: frozenset[str]) -> dict[str, bytes | None]:
         texts: dict[str, bytes | None] = dict.fromkeys((*deletes, *self._moves), None)
@@ -228,6 +229,8 @@ class Comparison:
 
     def _new(self, path: str, offset: int) -> _Spot | None:
         """Return where a place of the old texts is in the new ones; None when it is gone."""
+        if path in self._deletes:
+            return None
         for one, inner in self._carried:
             if one.source == path and one.start <= offset < one.end:
                 moved = inner.new(offset)

@@ -91,9 +91,13 @@ def _whole(node: Node, text: bytes) -> Span:
     return line_span(text, node.start_byte, node.end_byte)
 
 
-def removes_block(root: Node, span: Span) -> bool:
+def removes_block(root: Node, text: bytes, span: Span) -> bool:
     """Tell whether a cut leaves a block of Python without a statement."""
-    node = root.descendant_for_byte_range(span[0], max(span[0], span[1] - 1))
+    cut = text[span[0] : span[1]]
+    first = span[0] + len(cut) - len(cut.lstrip())
+    node = root.descendant_for_byte_range(first, first)
+    if root.type != "module" or not cut.strip():
+        return False
     while node is not None and node.type != "block":
         node = node.parent
     if node is None:

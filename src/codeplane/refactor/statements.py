@@ -59,15 +59,16 @@ def newline_of(text: bytes) -> str:
 def tidy_cut(text: bytes, start: int, end: int) -> Span:
     """Return the lines from `start` to `end` together with the blank lines that would be left over after a cut.
 
-    The blank lines before stay, those after go; at the end of the text those before go.
+    The blank lines before stay, those after go; at the end of the text or of a body those before go.
     """
     after = end
     while (newline := text.find(b"\n", after)) >= 0 and not text[after:newline].strip():
         after = newline + 1
-    if not text[after:].strip():
+    rest = text[after:].lstrip()
+    if rest.startswith((b"}", b")")) or not rest:
         before = len(text[:start].rstrip())
         newline = text.find(b"\n", before)
-        return (newline + 1 if 0 <= newline < start else start), len(text)
+        return (newline + 1 if 0 <= newline < start else start), after if rest else len(text)
     if not text[:start].strip() or text[:start].endswith((b"\n\n", b"\r\n\r\n")):
         return start, after
     return start, end
