@@ -141,7 +141,11 @@ BINDING_CASES = (
     ),
     BindingCase("base class and metaclass", "class M: pass\nclass A(M, metaclass=M): pass\n", "M@2 -> 1; M@2.2 -> 1"),
     BindingCase("f-string", "x = 1\nw = 2\ny = f'{x!r:>{w}} {x}'\n", "x@3 -> 1; w@3 -> 2; x@3.2 -> 1"),
-    BindingCase("string annotation is text", "class A: pass\nx: 'A' = 1\n", "A@1 -> 1"),
+    BindingCase("string annotation is a use", "class A: pass\nx: 'A' = 1\n", "A@2 -> 1"),
+    BindingCase(
+        "string annotation sees later names", "def f(x: 'list[A] | m.A'): ...\nclass A: pass\n", "A@1 -> 2; A@1.2 -> -"
+    ),
+    BindingCase("string of a literal type is text", "class A: pass\nx: Literal['A'] = 'A'\n", "A@1 -> 1"),
     BindingCase(
         "match captures bind",
         "match s:\n    case [a, *b]:\n        a, b\n    case {'k': v, **r}:\n        v, r\n",

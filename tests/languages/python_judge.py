@@ -38,9 +38,31 @@ def judge(source: bytes) -> list[str] | None:
         return None
     found = extract(source)
     facts = ReadFacts(found, source)
+    # Types in quotes are references here and constants there.
+    strings = _strings(tree)
+    quoted = {
+        (reference.span.start_line, reference.span.start_col)
+        for reference in facts.references
+        if any(start <= (reference.span.start_line, reference.span.start_col) < end for start, end in strings)
+    }
+    found.references = [
+        row
+        for row in found.references
+        if facts.span(row[0], row[0])[:2] not in quoted or row[3] != ReferenceRole.REFERENCE
+    ]
     if found.n_errors:
         return [GRAMMAR_ERROR]
     return [*judge_positions(facts, tree), *judge_definitions(facts, tree), *judge_scopes(facts, table)]
+
+
+def _strings(tree: ast.AST) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return where plain strings are."""
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    return [
+        ((node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts
+    ]
 
 
 def judge_positions(facts: ReadFacts, tree: ast.AST) -> list[str]:

@@ -65,7 +65,9 @@ def symbols_of(reader: FactReader, hits: Iterable[SymbolHit]) -> list[Symbol]:
 
 def count_references(reader: FactReader, symbol: Symbol, accepts_path: Callable[[str], bool]) -> ReferenceCount:
     """Return how many references `find_references` yields."""
-    roles = [view.columns.roles[position] for view, position, _ in _positions(reader, symbol, accepts_path, None)]
+    roles = [
+        view.columns.roles[position] for view, position, _ in reference_positions(reader, symbol, accepts_path, None)
+    ]
     return ReferenceCount(len(roles), roles.count(ReferenceRole.IMPORT))
 
 
@@ -76,13 +78,14 @@ def find_references(
 
     The names in its own definitions are not among them. A use of what may also be an import is ANCHORED.
     """
-    for view, position, tier in _positions(reader, symbol, accepts_path, after):
+    for view, position, tier in reference_positions(reader, symbol, accepts_path, after):
         yield _hit(view, position, tier)
 
 
-def _positions(
+def reference_positions(
     reader: FactReader, symbol: Symbol, accepts_path: Callable[[str], bool], after: tuple[str, int] | None
 ) -> Iterator[tuple[FileView, int, Tier]]:
+    """Yield the references as `find_references` does: the file, the position among its references, the tier."""
     targets = frozenset(symbol.targets)
     own = {target: _own_start(reader, target) for target in targets}
     places = _files_with_references(reader, symbol)

@@ -188,7 +188,7 @@ def overrides(reader: FactReader, graph: TypeGraph, hit: SymbolHit, holder: Plac
     found = []
     for place, steps in subclasses(graph, [holder]).items():
         members = members_of(reader, place).get(hit.name, ())
-        found += [(one, steps) for one in members if _overrides(reader, one, (hit.file.file_id, hit.number))]
+        found += [(one, steps) for one in members if is_override(reader, one, (hit.file.file_id, hit.number))]
     return found
 
 
@@ -197,7 +197,7 @@ def overridden(reader: FactReader, graph: TypeGraph, hit: SymbolHit, holder: Pla
     own = (hit.file.file_id, hit.number)
     found = []
     for place in ancestors(graph, [holder]):
-        found += [one for one in members_of(reader, place).get(hit.name, ()) if _overrides(reader, own, one)]
+        found += [one for one in members_of(reader, place).get(hit.name, ()) if is_override(reader, own, one)]
     return found
 
 
@@ -218,7 +218,7 @@ def mixins_before(reader: FactReader, graph: TypeGraph, name: str, holder: Place
     return list(dict(found).items())
 
 
-def _overrides(reader: FactReader, below: Place, above: Place) -> bool:
+def is_override(reader: FactReader, below: Place, above: Place) -> bool:
     """Tell whether a member of a subclass overrides one of the same name above it."""
     mine, theirs = _member(reader, below), _member(reader, above)
     if mine.name in _CONSTRUCTORS:

@@ -11,6 +11,7 @@ from codeplane.core.settings import Loaded, load_settings, setting
 from codeplane.core.tracing import TelemetrySettings
 from codeplane.ledger.sessions import SessionSettings
 from codeplane.ledger.tasks import RetentionSettings, TaskSettings
+from codeplane.refactor.settings import ContextDefaults, RefactorSettings
 from codeplane.workspace.context_settings import ContextSetting, declared_contexts, read_contexts_file
 from codeplane.workspace.places import Places
 
@@ -109,6 +110,8 @@ class Settings:
     )
     reads: ReadSettings = setting(ReadSettings(), doc="Reading files.")
     edits: EditSettings = setting(EditSettings(), doc="Changing files.")
+    refactor: RefactorSettings = setting(RefactorSettings(), doc="Renames, moves and deletions.")
+    defaults: ContextDefaults = setting(ContextDefaults(), doc="Several contexts of one language.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
     retention: RetentionSettings = setting(RetentionSettings(), doc="How long the ledger keeps its rows.")
     telemetry: TelemetrySettings = setting(TelemetrySettings(), doc="Traces for OpenTelemetry.")
@@ -132,7 +135,9 @@ LOOSENING: Final[Mapping[str, str]] = {
 }
 HARMLESS: Final = frozenset(
     {
-        "contexts", "index.overlay",
+        "contexts", "defaults.divergence_behavior", "defaults.max_parallel_contexts", "index.overlay",
+        "refactor.doc_sweep.auto_apply", "refactor.doc_sweep.enabled", "refactor.doc_sweep.min_confidence",
+        "refactor.doc_sweep.scan_extensions", "refactor.enabled", "refactor.plan_ttl_sec",
         "logging.level", "logging.rotation.backups", "logging.rotation.max_bytes", "mcp.max_argument_bytes",
         "mcp.profile", "reads.full_inline_bytes", "reads.full_resource_bytes", "reads.page_bytes", "reads.range_bytes",
         "retention.batch", "server.port", "server.shutdown_grace_seconds", "server.worker_threads",

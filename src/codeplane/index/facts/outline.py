@@ -20,7 +20,7 @@ from codeplane.languages.facts import (
     Import,
 )
 
-FORMAT: Final = 14
+FORMAT: Final = 15
 
 # How sure a name of the file's own scope is, besides the values of `Certainty`: several definitions under different
 # conditions are alternatives of one symbol; one of them may also be an import.
@@ -33,6 +33,7 @@ PATH: Final = Definition._fields.index("lexical_path")
 START: Final = Definition._fields.index("start")
 NAME_START: Final = Definition._fields.index("name_start")
 SCOPE: Final = Definition._fields.index("scope")
+BODY_SCOPE: Final = Definition._fields.index("body_scope")
 SIGNATURE: Final = Definition._fields.index("signature")
 DECORATORS: Final = Definition._fields.index("decorators")
 DOCUMENTATION: Final = Definition._fields.index("documentation")

@@ -43,6 +43,7 @@ _ROLES: Final = (
     int(ReferenceRole.REFERENCE),
     int(ReferenceRole.IMPORT),
     int(ReferenceRole.EXPORT),
+    int(ReferenceRole.REFERENCE),
 )
 
 

@@ -55,6 +55,9 @@ QUERY: Final = Query(
     (pattern_list (attribute object: (identifier) attribute: (identifier) @member))
     (tuple_pattern (attribute object: (identifier) attribute: (identifier) @member))
     (decorator) @decorator
+    (type (string) @quoted)
+    (subscript subscript: (string) @quoted)
+    (binary_operator (string) @quoted)
     """,
 )
 

@@ -18,6 +18,8 @@ DEFINES = 1
 REBINDS = 2
 IMPORTS = 3
 EXPORTS = 4
+# In quotes: evaluated later, when every name of the file is bound.
+QUOTED = 5
 
 _NO_NAMES: frozenset[str] = frozenset()
 

@@ -22,7 +22,7 @@ from codeplane.languages.facts import (
 )
 from codeplane.languages.parsing import Captures, OutOfTimeError
 from codeplane.languages.python import imports
-from codeplane.languages.python.annotations import annotated_type
+from codeplane.languages.python.annotations import annotated_type, quoted_names
 from codeplane.languages.python.syntax import PYTHON
 from codeplane.languages.python.tables import (
     CLASS,
@@ -32,6 +32,7 @@ from codeplane.languages.python.tables import (
     FUNCTION,
     IMPORTS,
     LAMBDA,
+    QUOTED,
     REBINDS,
     TYPE_PARAMETERS,
     USE,
@@ -56,6 +57,7 @@ _SKIP: Final = 7
 _AFTER_SPACED_DOT: Final = 8
 _DELETE: Final = 9
 _TYPE_PARAMETER: Final = 10
+_QUOTED: Final = 11
 
 # Constants, because a tuple display in the loop would be built each time.
 _BEHIND_DOT: Final = (_MEMBER, _AFTER_SPACED_DOT)
@@ -145,9 +147,12 @@ def walk(root: Node, captures: Captures, text: PythonText, is_over: Callable[[],
     """
     # Taken out, because hundreds of thousands of nodes kept alive slow the garbage collector down.
     identifiers = [node.byte_range for node in captures.pop("identifier", ())]
+    quoted = list(quoted_names(captures.pop("quoted", ()), text.bytewise))
+    identifiers += quoted
     # No two start at one place; comparing the pairs takes three times as long.
     identifiers.sort(key=_START)
     walker = _Walker(root, captures, text)
+    walker.marks |= {start: _QUOTED for start, _ in quoted if text.bytewise[start - 1] != "."}
     for first in range(0, len(identifiers), _CHUNK):
         if is_over():
             raise OutOfTimeError
@@ -238,6 +243,8 @@ class _Walker:
             action = DEFINES
         elif mark == _DEFINED:
             action = DEFINES
+        elif mark == _QUOTED:
+            action = QUOTED
         key = scoping_key(name, self.tables.scopes[scope].class_name)
         if mark == _DELETE and key not in self.row.global_names:
             self.row.deleted_names |= {key}
