@@ -187,4 +187,4 @@ def test_affected_tests_are_named(tmp_path: Path) -> None:
 
 def test_nothing_of_that_name_is_said(tmp_path: Path) -> None:
     root = make_repository(tmp_path / "repo", dict(PKG))
-    assert refused(root, lambda reader: plan_delete(reader, "nothing_here")).code == "FILE_NOT_FOUND"
+    assert refused(root, lambda reader: plan_delete(reader, "nothing_here")).code == "CONTENT_NOT_FOUND"

@@ -74,7 +74,7 @@ def plan_delete(reader: FactReader, target: str) -> Draft:
     definition; several are the candidates of a draft that needs a decision.
 
     Raises:
-        CodePlaneError: FILE_NOT_FOUND when nothing fits, INVALID_ARGUMENTS for what cannot be deleted by itself.
+        CodePlaneError: CONTENT_NOT_FOUND when nothing fits, INVALID_ARGUMENTS for what cannot be deleted by itself.
     """
     path = target.rstrip("/").removeprefix("./")
     rows = reader.connection.execute(
@@ -85,7 +85,7 @@ def plan_delete(reader: FactReader, target: str) -> Draft:
     hits = find_symbols(reader, target, SymbolScope(), lambda: b"", parts_until=0)
     symbols = symbols_of(reader, [hit for hit in hits if hit.match is Match.EXACT])
     if not symbols:
-        raise CodePlaneError("FILE_NOT_FOUND", f"No file, directory or definition is called {target[:80]}.")
+        raise CodePlaneError("CONTENT_NOT_FOUND", f"No file, directory or definition is called {target[:80]}.")
     if len(symbols) > 1:
         found = tuple(_candidate(reader, one.asked) for one in symbols[:_MAX_CANDIDATES])
         why = f"{len(symbols)} definitions are called {target[:80]}; name one by path::Name."
