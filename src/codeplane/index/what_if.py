@@ -5,12 +5,14 @@ A refactoring compares this state with the indexed one: every reference must sti
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from codeplane.index.facts.columns import Columns
 from codeplane.index.facts.compiling import CompiledFacts, compile_facts
 from codeplane.index.facts.file_view import FileView
 from codeplane.index.facts.outline import Outline
+from codeplane.index.facts.outline_storage import decode_outline, encode_outline
 from codeplane.index.facts.reader import FactFile, FactReader
 from codeplane.index.linking.resolve import Resolver
 from codeplane.index.linking.stored_links import Target
@@ -73,6 +75,9 @@ class WhatIf:
             return
         facts = language.extract(text)
         compiled = compile_facts(facts, text)
+        if not len(compiled.outline.definition_rows):
+            # Without rows there are no columns either; the stored form has them.
+            compiled = replace(compiled, outline=decode_outline(encode_outline(compiled.outline)))
         self._assumed[facts_id] = _Assumed(text, facts, compiled)
         file_id = known.file_id if known is not None else facts_id
         unit_id, modules = (known.unit_id, known.modules) if known is not None else (None, "")

@@ -51,8 +51,8 @@ class MovedFile(Result):
 
     model_config = ConfigDict(serialize_by_alias=True)
     file_moved: bool = True
-    from_path: str = Field(serialization_alias="from")
-    to_path: str = Field(serialization_alias="to")
+    from_path: str = Field(alias="from")
+    to_path: str = Field(alias="to")
     git_mv: bool = False
 
 
@@ -178,7 +178,8 @@ def refactor_result(plan: StoredPlan, page: Sequence[tuple[int, Edit]], cursor: 
 def moved_files(draft: Draft, in_git: Collection[str]) -> list[MovedFile]:
     """Return the moves of a plan; those of `in_git` move in git's index, too."""
     return [
-        MovedFile(from_path=one.source, to_path=one.target, git_mv=one.source in in_git) for one in draft.moves
+        MovedFile.model_validate({"from": one.source, "to": one.target, "git_mv": one.source in in_git})
+        for one in draft.moves
     ]
 
 

@@ -57,6 +57,12 @@ class Offsets:
             grown = len(one.new.encode("utf-8", "surrogatepass")) - (one.end - one.start)
             self._shifts.append(self._shifts[-1] + grown)
 
+    def key(self, offset: int) -> int | None:
+        """Return where the text that replaces a name begins: of `name: other` where the key is."""
+        number = bisect_right(self._starts, offset)
+        is_edit = number > 0 and self._starts[number - 1] == offset
+        return offset + self._shifts[number - 1] if is_edit else None
+
     def new(self, offset: int) -> int | None:
         """Return the new offset."""
         number = bisect_right(self._starts, offset)
@@ -97,6 +103,7 @@ class Comparison:
         self._carried = [(one, Offsets(one.inner)) for one in carried]
         self._positions: dict[str, dict[int, int]] = {}
         self._deletes = frozenset(deletes)
+        self._asked: frozenset[tuple[str, int]] = frozenset()
         self.state = WhatIf(reader, language, self._texts(self._deletes), new_place)
 
     def _texts(self, deletes: frozenset[str]) -> dict[str, bytes | None]:
@@ -107,11 +114,15 @@ class Comparison:
             texts[self._moves.get(path, path)] = edited(source, self._edits.get(path, ()))
         return texts
 
-    def differences(self, words: frozenset[str] | None = None) -> list[Difference]:
+    def differences(
+        self, words: frozenset[str] | None = None, asked: frozenset[tuple[str, int]] = frozenset()
+    ) -> list[Difference]:
         """Return the places where something would mean something else, up to a limit.
 
-        With `words`, files that are not edited and contain none of them are not looked at.
+        With `words`, files that are not edited and contain none of them are not looked at. `asked` are places that
+        mean nothing known and are listed as questions, whatever they would mean.
         """
+        self._asked = asked
         found: list[Difference] = []
         touched = {*self._edits, *self._moves}
         back = {target: source for source, target in self._moves.items()}
@@ -151,7 +162,7 @@ class Comparison:
         views = {after.file.path: after}
         for position, start in enumerate(before.columns.starts):
             spot = self._new(path, start)
-            if spot is None:
+            if spot is None or (path, start) in self._asked:
                 continue
             if spot[0] not in views and (view := self.state.view(spot[0])) is not None:
                 views[spot[0]] = view
@@ -200,7 +211,7 @@ class Comparison:
         if wrong:
             before = FileView(self._reader, file)
             for position, link in enumerate(before.columns.links):
-                if link - FIRST_EXPRESSION in wrong:
+                if link - FIRST_EXPRESSION in wrong and (path, before.columns.starts[position]) not in self._asked:
                     yield _difference(before, before.columns.starts[position], wrong[link - FIRST_EXPRESSION])
 
     def _problem(self, old: tuple[Tier, Place | None], new: tuple[Tier, Place | None]) -> str:
@@ -220,8 +231,19 @@ class Comparison:
         file = self._reader.file(place[0])
         if file is None:
             return None
-        start = int(self._reader.outline_of(place[0]).definition_rows.column(NAME_START)[place[1]])
-        return self._new(file.path, start)
+        return self._new_definition(file.path, self._reader.outline_of(place[0]), place[1])
+
+    def _new_definition(self, path: str, outline: Outline, number: int) -> _Spot | None:
+        """Return where the name of a definition is in the new text; a property in shorthand stays at its key."""
+        start = int(outline.definition_rows.column(NAME_START)[number])
+        new_start, offsets = self._new(path, start), self._offsets.get(path)
+        key = offsets.key(start) if offsets is not None else None
+        new_path = self._moves.get(path, path)
+        if key is None or new_start is None or new_start == (new_path, key):
+            return new_start
+        after = self.state.outline_of(new_path)
+        pairs = zip(after.definition_rows.column(NAME_START), after.kinds, strict=True)
+        return (new_path, key) if (key, outline.kinds[number]) in set(pairs) else new_start
 
     def _spot(self, place: Place) -> _Spot:
         path = self.state.path_of(place[0])
@@ -242,7 +264,7 @@ class Comparison:
     def _clashes(self, before: FileView, after: FileView) -> Iterator[Difference]:
         """Yield definitions that would vanish or get a name that another one of their scope has."""
         rows = before.outline.definition_rows
-        spots = [self._new(before.file.path, int(start)) for start in rows.column(NAME_START)]
+        spots = [self._new_definition(before.file.path, before.outline, number) for number in range(len(rows))]
         known: dict[str, set[int]] = {}
         for number, spot in enumerate(spots):
             if spot is None:

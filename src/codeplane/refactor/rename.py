@@ -114,7 +114,7 @@ def _planned(ground: Ground, request: RenameRequest, renaming: Renaming) -> Draf
     edits = _with_chosen_docs(ground, request, edits)
     moves = _following_file(renaming)
     sure = [one for one in edits if one.group == CODE and one.confidence == ""]
-    _check(ground, renaming, sure, moves)
+    _check(ground, renaming, sure, moves, frozenset((one.path, one.start) for one in asked))
     status, reasons = _status(ground, request, renaming, sure)
     warnings += _warnings(ground, renaming, asked)
     return Draft(
@@ -139,7 +139,9 @@ def find_targets(ground: Ground, symbol: str, at: str = "", context_id: str = ""
     if context_id:
         wanted = _units(reader, context_id)
         hits = [hit for hit in hits if hit.file.unit_id in wanted]
-    return symbols_of(reader, hits)
+    # Two definitions that share the token of their name, such as a parameter that is also a field, are one answer.
+    tokens = {(hit.file.file_id, hit.line, hit.column): hit for hit in reversed(hits)}
+    return symbols_of(reader, reversed(tokens.values()))
 
 
 def _named(ground: Ground, symbol: str) -> list[SymbolHit]:
@@ -299,7 +301,13 @@ def _following_file(renaming: Renaming) -> tuple[FileMove, ...]:
     return (FileMove(hit.file.path, posixpath.join(folder, renaming.new + ending)),)
 
 
-def _check(ground: Ground, renaming: Renaming, edits: list[Edit], moves: tuple[FileMove, ...]) -> None:
+def _check(
+    ground: Ground,
+    renaming: Renaming,
+    edits: list[Edit],
+    moves: tuple[FileMove, ...],
+    asked: frozenset[tuple[str, int]],
+) -> None:
     """Refuse a plan that would change what any reference means.
 
     Raises:
@@ -310,7 +318,8 @@ def _check(ground: Ground, renaming: Renaming, edits: list[Edit], moves: tuple[F
     problems += [f"{path} exists already" for path in taken]
     if not problems:
         comparison = Comparison(ground.reader, renaming.hit.file.language, edits, moves)
-        problems = [str(one) for one in comparison.differences(frozenset({renaming.old, renaming.new}))]
+        words = frozenset({renaming.old, renaming.new})
+        problems = [str(one) for one in comparison.differences(words, asked)]
         problems += [f"{path}: would no longer parse" for path in comparison.new_errors()]
     if problems:
         message = f"`{renaming.old}` cannot become `{renaming.new}`: {'; '.join(problems[:3])}."

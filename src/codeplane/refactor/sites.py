@@ -144,10 +144,45 @@ def _with_shorthand(renaming: Renaming, edits: list[Edit]) -> list[Edit]:
 def _expanded(edit: Edit, node: Node) -> Edit:
     parent = node.parent
     is_shorthand = node.type in _SHORTHAND or (parent is not None and parent.type == "shorthand_field_initializer")
-    if not is_shorthand:
+    if not is_shorthand or _is_exported_object(parent):
         return edit
     before = f"{edit.old}: "
     return replace(edit, new=before + edit.new, anchor=len(before.encode()))
+
+
+def _is_exported_object(node: Node | None) -> bool:
+    """Tell whether a JavaScript object is what a module exports or loads: its keys are then names of the module."""
+    if node is not None and node.type == "object_pattern":
+        value = node.parent.child_by_field_name("value") if node.parent is not None else None
+        return (
+            value is not None
+            and value.text is not None
+            and re.match(rb"(?:await )?(?:require|import)\(", value.text) is not None
+        )
+    assignment = node.parent if node is not None and node.type == "object" else None
+    left = assignment.child_by_field_name("left") if assignment is not None else None
+    return left is not None and left.text in {b"module.exports", b"exports"}
+
+
+def _commonjs_keys(renaming: Renaming) -> Iterator[Edit]:
+    """Yield the names under which a CommonJS module exports the symbol."""
+    reader = renaming.reader
+    for file_id in dict.fromkeys(place[0] for place in renaming.family.places):
+        file = reader.file(file_id)
+        rows = reader.outline_of(file_id).export_rows
+        if file is None or not any(row[0] == renaming.old and row[4] == "commonjs" for row in rows):
+            continue
+        text = reader.text(file)
+        for node in _descendants(root_of(file.path, text), "property_identifier"):
+            parent = node.parent
+            is_key = parent is not None and parent.type == "pair" and _is_exported_object(parent.parent)
+            owner = parent.child_by_field_name("object") if parent is not None else None
+            is_set = owner is not None and owner.text in {b"module.exports", b"exports"}
+            edit = (
+                renaming.edit(file, text, node.start_byte, tier=Tier.STRONG, why="export") if is_key or is_set else None
+            )
+            if edit is not None:
+                yield edit
 
 
 def _by_path(edits: Iterable[Edit]) -> dict[str, list[Edit]]:
@@ -163,6 +198,8 @@ def _by_language(renaming: Renaming) -> Iterator[Edit]:
     if language == "python":
         yield from _keyword_arguments(renaming)
         yield from _slots(renaming)
+    elif language in {"javascript", "typescript"}:
+        yield from _commonjs_keys(renaming)
     elif language == "rust":
         yield from _rust_field_shorthand(renaming)
         yield from _rust_format_names(renaming)
