@@ -27,9 +27,11 @@ from codeplane.languages.facts import DefinitionKind, ReferenceRole
 from codeplane.refactor.checking import Comparison
 from codeplane.refactor.extents import Extent, extents_of
 from codeplane.refactor.import_lists import removed_imports, removes_block
-from codeplane.refactor.moved_tree import import_meant, nodes_of, syntax_of
+from codeplane.refactor.moved_tree import nodes_of, syntax_of
 from codeplane.refactor.plan import BLOCKED, NEEDS_DECISION, Candidate, Draft, Edit, edit_at
+from codeplane.refactor.proof import hashes_of
 from codeplane.refactor.statements import Span, line_span, newline_of, tidy_cut, without_items
+from codeplane.refactor.unused_imports import left_unused
 
 _MAX_LISTED: Final = 200
 _MAX_REASONS: Final = 20
@@ -259,15 +261,8 @@ def _planned(deletion: _Deletion, symbols: dict[str, list[str]]) -> Draft:
     touched = {*deletion.files, *(one.path for one in edits)}
     return Draft(
         "delete", deletion.subject, edits=edits, deletes=tuple(sorted(deletion.files)), warnings=warnings,
-        details=details, hashes={path: _digest(reader, path) for path in sorted(touched)},
+        details=details, hashes=hashes_of(reader, touched),
     )  # fmt: skip
-
-
-def _digest(reader: FactReader, path: str) -> str:
-    row = reader.connection.execute(
-        "SELECT sha256 FROM files JOIN texts USING (text_id) WHERE path = ?", (path,)
-    ).fetchone()
-    return str(row[0]) if row else ""
 
 
 def _listed(hits: list[ReferenceHit]) -> list[dict[str, Any]]:
@@ -312,7 +307,7 @@ def _cut_imports(deletion: _Deletion) -> None:
         view = deletion.view(path)
         if view is None:
             continue
-        gone = [*_handing_on(deletion, view), *(_left_unused(deletion, view) if path in deletion.spans else ())]
+        gone = [*_handing_on(deletion, view), *(left_unused(deletion.reader, view, deletion.covers) if path in deletion.spans else ())]
         if not gone:
             continue
         root = syntax_of(path, view.text)
@@ -327,48 +322,6 @@ def _handing_on(deletion: _Deletion, view: FileView) -> Iterator[int]:
         if view.columns.roles[position] not in _HANDS_ON or view.meaning(position)[1] not in deletion.places:
             continue
         yield from (number for number, row in enumerate(rows) if row[6] <= start < row[7] and row[2] not in {None, "*"})
-
-
-def _left_unused(deletion: _Deletion, view: FileView) -> Iterator[int]:
-    """Yield the imports that were used, and only by what goes."""
-    inside: set[int] = set()
-    outside: set[int] = set()
-    for position, start in enumerate(view.columns.starts):
-        number = import_meant(view, position)
-        if number is None:
-            continue
-        one = view.outline.imported(number)
-        if view.columns.roles[position] == ReferenceRole.IMPORT and one.start <= start < one.end:
-            continue
-        (inside if deletion.covers(view.file.path, start) else outside).add(number)
-    for number in sorted(inside - outside):
-        if not _is_offered(deletion, view, number):
-            yield number
-
-
-def _is_offered(deletion: _Deletion, view: FileView, number: int) -> bool:
-    """Tell whether an import may be needed although nothing in its file names it."""
-    one = view.outline.imported(number)
-    local = one.alias or one.imported_name or one.source.split(".")[0]
-    first = [row for row in view.outline.import_rows if row[2] is None and row[3] is None]
-    same = {row[1] for row in first if row[1].split(".")[0] == local}
-    is_shared = one.imported_name is None and one.alias is None and len(same) > 1
-    # A trait is used without being named.
-    if one.source == "__future__" or (one.alias is not None and one.alias == one.imported_name) or is_shared or one.kind.startswith("rust"):
-        return True
-    if any(row[0] == local for row in view.outline.export_rows):
-        return True
-    modules = view.file.modules.split("\n")
-    marks = ",".join("?" * len(modules))
-    rows = deletion.reader.connection.execute(
-        f"SELECT facts_id, source FROM located JOIN files USING (file_id) WHERE located.module IN ({marks})",  # noqa: S608 - marks only
-        modules,
-    )
-    return any(
-        row[1] == source and row[2] in {local, "*"}
-        for facts_id, source in rows
-        for row in deletion.reader.outline(facts_id).import_rows
-    )
 
 
 def _cut_export_lists(deletion: _Deletion) -> None:

@@ -7,7 +7,6 @@ from typing import Final
 from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.reader import FactReader
 from codeplane.languages.catalog import dialect_of, linking_rules
-from codeplane.refactor.checking import Comparison
 from codeplane.refactor.mentions import mentions_of
 from codeplane.refactor.move_go import go_edits
 from codeplane.refactor.move_java import java_edits
@@ -16,7 +15,8 @@ from codeplane.refactor.move_python import python_edits
 from codeplane.refactor.move_rust import rust_edits
 from codeplane.refactor.move_symbol import move_symbol
 from codeplane.refactor.moved_tree import MovedTree
-from codeplane.refactor.plan import CODE, Draft, Edit, FileMove
+from codeplane.refactor.plan import Draft, Edit, FileMove
+from codeplane.refactor.proof import hashes_of, prove
 
 _FOLLOW: Final[Mapping[str, Callable[[MovedTree], Iterator[Edit]]]] = {
     "python": python_edits,
@@ -81,39 +81,12 @@ def _following(
         trees.append(tree)
     edits = list(dict.fromkeys(edits))
     for tree in trees:
-        prove(reader, tree.language, edits, _file_moves(moves), tree.new_place)
+        prove(reader, tree.language, edits, _file_moves(moves), new_place=tree.new_place)
     plain = sorted(path for path in moves if linking_rules(dialect_of(path)) is None)
     if plain:
         shown = ", ".join(plain[:5]) + (f" and {len(plain) - 5} more" if len(plain) > 5 else "")
         warnings.append(f"Moved without looking inside: {shown}.")
     return tuple(edits), tuple(warnings), names
-
-
-def prove(
-    reader: FactReader,
-    language: str,
-    edits: Iterable[Edit],
-    moves: Iterable[FileMove],
-    new_place: Callable[[str], str] | None = None,
-) -> None:
-    """Compare what every reference means before and after.
-
-    Raises:
-        CodePlaneError: REFACTOR_CONFLICT with the places where a name would mean something else.
-    """
-    code = [one for one in edits if one.group == CODE]
-    comparison = Comparison(reader, language, code, moves, new_place=new_place)
-    found = [*comparison.differences()]
-    places = [f"{one.path}:{one.line}" for one in found]
-    said = [str(one) for one in found]
-    broken = comparison.new_errors()
-    if said or broken:
-        said += [f"{path}: would no longer parse" for path in broken]
-        raise CodePlaneError(
-            "REFACTOR_CONFLICT",
-            f"The move cannot be proved: {said[0]}" + (f" (and {len(said) - 1} more places)" if said[1:] else ""),
-            details={"places": [*places, *broken], "differences": said},
-        )
 
 
 def _files_below(reader: FactReader, path: str) -> list[str]:
@@ -166,14 +139,3 @@ def _draft(
         details=details,
         hashes=hashes_of(reader, {*moves, *(one.path for one in ordered)}),
     )
-
-
-def hashes_of(reader: FactReader, paths: Iterable[str]) -> dict[str, str]:
-    """Return the digests of some files, empty for those that the index has no text of."""
-    found = {}
-    for path in sorted(paths):
-        row = reader.connection.execute(
-            "SELECT sha256 FROM files JOIN texts USING (text_id) WHERE path = ?", (path,)
-        ).fetchone()
-        found[path] = str(row[0]) if row else ""
-    return found

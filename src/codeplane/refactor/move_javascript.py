@@ -6,6 +6,7 @@ from typing import Final
 
 from tree_sitter import Node
 
+from codeplane.core.errors import CodePlaneError
 from codeplane.index.linking.stored_links import Tier
 from codeplane.refactor.moved_tree import MovedTree, nodes_of, refusal
 from codeplane.refactor.plan import CODE, QUESTION, Edit, edit_at
@@ -114,7 +115,30 @@ def _spellings(tree: MovedTree, paths: tuple[str, str], targets: tuple[str, str]
         order = [style for style, form in forms if form.endswith(source.rpartition("/")[2])]
     for style in dict.fromkeys([*order, *new_forms]):
         if style in new_forms:
-            yield _relative(posixpath.dirname(paths[1]), new_forms[style], ends_with_slash=source.endswith("/"))
+            ends_with_slash = source.endswith("/") and source != "./"
+            yield _relative(posixpath.dirname(paths[1]), new_forms[style], ends_with_slash=ends_with_slash)
+
+
+def specifier(tree: MovedTree, path: str, files: tuple[str, str], source: str) -> str:
+    """Return how a file names the second of two files, in the style in which `source` named the first.
+
+    Without a source, the style is that of a relative specifier of the file.
+
+    Raises:
+        CodePlaneError: REFACTOR_CONFLICT when nothing reaches it.
+    """
+    style, known = source, files[0]
+    if not style and path in tree.files:
+        for row in tree.view(path).outline.import_rows:
+            located = tree.before.locate(path, row[1]) if row[1].startswith(".") else None
+            if located is not None:
+                style, known = row[1], located
+                break
+    for candidate in _spellings(tree, (path, path), (known, files[1]), style or "./"):
+        if tree.after.locate(path, candidate) == files[1]:
+            return candidate
+    message = f"{path}: no specifier from here reaches {files[1]}."
+    raise CodePlaneError("REFACTOR_CONFLICT", message, details={"places": [path]})
 
 
 def _through_alias(forms: list[tuple[str, str]], new_forms: dict[str, str], source: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from tree_sitter import Node
 
+from codeplane.core.errors import CodePlaneError
 from codeplane.index.facts.file_view import FileView
 from codeplane.languages.facts import BindTarget, ReferenceRole
 from codeplane.refactor.moved_tree import MovedTree, import_meant, refusal
@@ -57,6 +58,7 @@ class _PythonFile:
         self._new_path = tree.new_path(path)
         self._text = tree.text(path)
         self._view: FileView = tree.view(path)
+        self._spelling = PythonSpelling(tree, path)
         self._added: list[str] = []
         # Local names that get another spelling, by the import that binds them.
         self._renamed: dict[int, str] = {}
@@ -143,12 +145,12 @@ class _PythonFile:
         if source is None:
             return
         if not gone:
-            new = self._spelled(rows[0].source, self._new_module(module))
+            new = self._spelling.spelled(rows[0].source, self._new_module(module))
             if new != rows[0].source:
                 yield self._edit(source.byte_range, new)
         elif len(leaving) == 1 and len(gone) == len(rows) and len(rows) == len(names):
             parent = next(iter(leaving))
-            yield self._edit(source.byte_range, self._spelled(rows[0].source, parent))
+            yield self._edit(source.byte_range, self._spelling.spelled(rows[0].source, parent))
             for row in rows:
                 yield from self._renamed_item(row)
         else:
@@ -162,7 +164,7 @@ class _PythonFile:
         lines = []
         for parent, group in leaving.items():
             items = ", ".join(self._item(row) for row in group)
-            lines.append(f"from {self._spelled(rows[0].source, parent)} import {items}")
+            lines.append(f"from {self._spelling.spelled(rows[0].source, parent)} import {items}")
         indent = indent_of(self._text, node.start_byte)
         between = newline_of(self._text) + indent
         source = node.child_by_field_name("module_name")
@@ -171,7 +173,7 @@ class _PythonFile:
             return
         for span in without_items(names, gone, self._text):
             yield self._edit(span, "")
-        new = self._spelled(rows[0].source, self._new_module(rows[0].module or ""))
+        new = self._spelling.spelled(rows[0].source, self._new_module(rows[0].module or ""))
         if source is not None and new != rows[0].source:
             yield self._edit(source.byte_range, new)
         yield self._edit((node.end_byte, node.end_byte), between + between.join(lines))
@@ -201,7 +203,7 @@ class _PythonFile:
     def _import_statement(self, node: Node, rows: list[_Row]) -> Iterator[Edit]:
         for row in rows:
             module = self._new_module(row.module or "")
-            new = self._spelled(row.source, module)
+            new = self._spelling.spelled(row.source, module)
             if new == row.source:
                 continue
             first = row.source.split(".")[0]
@@ -281,14 +283,14 @@ class _PythonFile:
         """Return how a module is reached through a name that an import binds."""
         target = self._new_module(module)
         if row.name is None and row.alias is None:
-            dotted = self._spelled(".".join(parts), target)
+            dotted = self._spelling.spelled(".".join(parts), target)
             if dotted.split(".")[0] != name and not self._has_import_of(module):
                 self._added.append(f"import {dotted}")
             return dotted
         holder = self._new_module(row.bound or "")
         if target.startswith(f"{holder}/"):
             return f"{name}.{target[len(holder) + 1 :].replace('/', '.')}"
-        dotted = self._spelled("", target)
+        dotted = self._spelling.spelled("", target)
         self._added.append(f"import {dotted}")
         return dotted
 
@@ -307,13 +309,31 @@ class _PythonFile:
         lines = "".join(line + newline for line in dict.fromkeys(self._added))
         yield self._edit((at, at), lines)
 
-    def _spelled(self, source: str, target: str) -> str:
-        """Return how this file names a module afterwards, in the style it did before."""
+    def _edit(self, span: tuple[int, int], new: str, why: str = "", anchor: int = -1) -> Edit:
+        why = why or (WHY_INSIDE if self._path in self._tree.moves else WHY_IMPORT)
+        return self._tree.edit(self._path, span, new, why, anchor)
+
+
+class PythonSpelling:
+    """How one file names modules afterwards, in the style it did before."""
+
+    def __init__(self, tree: MovedTree, path: str) -> None:
+        self._tree = tree
+        self._path = path
+        self._new_path = tree.new_path(path)
+
+    def spelled(self, source: str, target: str) -> str:
+        """Return how the file names a module.
+
+        Raises:
+            CodePlaneError: REFACTOR_CONFLICT when nothing reaches it.
+        """
         after = self._tree.after
         for candidate in self._spellings(source, target):
             if candidate and after.locate(self._new_path, candidate) == target:
                 return candidate
-        raise refusal(self._tree, self._path, 0, f"no import from here reaches {target[1:]} after the move")
+        message = f"{self._path}: no import from here reaches {target[1:]} after the move."
+        raise CodePlaneError("REFACTOR_CONFLICT", message, details={"places": [self._path]})
 
     def _spellings(self, source: str, target: str) -> Iterator[str]:
         absolute = list(self._absolute(source, target))
@@ -355,10 +375,6 @@ class _PythonFile:
         dotted = self._tree.after.modules_of(self._new_path)[0].split(".")
         depth = len(dotted) - (not self._new_path.endswith(_INIT))
         return "." * (ups + 1) + ".".join(parts[n_common:]) if ups < depth else None
-
-    def _edit(self, span: tuple[int, int], new: str, why: str = "", anchor: int = -1) -> Edit:
-        why = why or (WHY_INSIDE if self._path in self._tree.moves else WHY_IMPORT)
-        return self._tree.edit(self._path, span, new, why, anchor)
 
 
 _STEP: Final = re.compile(rb"\s*\.\s*([^\W\d]\w*)")
