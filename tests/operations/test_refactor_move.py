@@ -30,7 +30,11 @@ def _apply(door: Door, plan: Answer, **more: object) -> Answer:
 
 
 def _all_bytes(root: Path) -> dict[str, bytes]:
-    paths = (path for path in root.rglob("*") if path.is_file() and path.relative_to(root).parts[0] not in {".git", ".codeplane"})
+    paths = (
+        path
+        for path in root.rglob("*")
+        if path.is_file() and path.relative_to(root).parts[0] not in {".git", ".codeplane"}
+    )
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
 
@@ -171,7 +175,9 @@ dispatch(door, "refactor_apply", {"refactor_id": plan.result.refactor_id}, calle
 """
 
 
-@pytest.mark.parametrize(("step", "when"), [("keep_objects", "before"), ("write_state", "before"), ("write_state", "after")])
+@pytest.mark.parametrize(
+    ("step", "when"), [("keep_objects", "before"), ("write_state", "before"), ("write_state", "after")]
+)
 def test_a_killed_move_is_completed_in_files_and_git(tmp_path: Path, step: str, when: str) -> None:
     root = make_repository(tmp_path / "repo", FILES)
     argv = [sys.executable, "-c", _CHILD, str(root), step, when]

@@ -66,7 +66,7 @@ CASES = (
             ),
         },
         "p/a.py::f",
-        {"p/a.py": "\nx = 1\n"},
+        {"p/a.py": "x = 1\n"},
     ),
     DeleteCase(
         "a file that nobody imports",
@@ -178,7 +178,11 @@ def test_an_override_that_decides_calls_stays(tmp_path: Path) -> None:
 
 
 def test_affected_tests_are_named(tmp_path: Path) -> None:
-    files = {**PKG, "p/a.py": "def f():\n    pass\n", "tests/test_a.py": "from p.a import f\n\n\ndef test_f():\n    f()\n"}
+    files = {
+        **PKG,
+        "p/a.py": "def f():\n    pass\n",
+        "tests/test_a.py": "from p.a import f\n\n\ndef test_f():\n    f()\n",
+    }
     root = make_repository(tmp_path / "repo", dict(files))
     draft = planned(root, lambda reader: plan_delete(reader, "p/a.py::f"))
     assert draft.details is not None

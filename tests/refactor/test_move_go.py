@@ -24,7 +24,11 @@ CASES = (
     ),
     MoveCase(
         "an alias stays",
-        {**MOD, "a/a.go": A, "main.go": 'package main\n\nimport x "example.com/m/a"\n\nfunc main() { println(x.F()) }\n'},
+        {
+            **MOD,
+            "a/a.go": A,
+            "main.go": 'package main\n\nimport x "example.com/m/a"\n\nfunc main() { println(x.F()) }\n',
+        },
         "a",
         "b",
         {

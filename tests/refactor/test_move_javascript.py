@@ -15,7 +15,12 @@ A = "export function f() { return 1 }\n"
 CASES = (
     MoveCase(
         "specifiers without ending",
-        {**PKG, "src/a.ts": A, "src/m.ts": "import { f } from './a';\nf();\n", "src/x/n.ts": 'import { f } from "../a"\nf()\n'},
+        {
+            **PKG,
+            "src/a.ts": A,
+            "src/m.ts": "import { f } from './a';\nf();\n",
+            "src/x/n.ts": 'import { f } from "../a"\nf()\n',
+        },
         "src/a.ts",
         "src/x/b.ts",
         {

@@ -20,7 +20,13 @@ CASES = (
     ),
     MoveCase(
         "relative imports follow in their style",
-        {**PKG, "p/a.py": A, "p/c.py": "from .a import f\nf()\n", "p/q/__init__.py": "", "p/q/d.py": "from ..a import f\nf()\n"},
+        {
+            **PKG,
+            "p/a.py": A,
+            "p/c.py": "from .a import f\nf()\n",
+            "p/q/__init__.py": "",
+            "p/q/d.py": "from ..a import f\nf()\n",
+        },
         "p/a.py",
         "p/q/b.py",
         {
@@ -81,7 +87,13 @@ CASES = (
     ),
     MoveCase(
         "the first part of a plain import stays imported while it is used",
-        {**PKG, "p/__init__.py": "x = 1\n", "p/a.py": A, "r/__init__.py": "", "m.py": "import p.a\n\nprint(p.a.f(), p.x)\n"},
+        {
+            **PKG,
+            "p/__init__.py": "x = 1\n",
+            "p/a.py": A,
+            "r/__init__.py": "",
+            "m.py": "import p.a\n\nprint(p.a.f(), p.x)\n",
+        },
         "p/a.py",
         "r/a.py",
         {"p/a.py": None, "r/a.py": A, "m.py": "import p, r.a\n\nprint(r.a.f(), p.x)\n"},

@@ -54,7 +54,8 @@ CASES = (
             **CARGO,
             "src/lib.rs": "pub mod a;\npub mod c;\n",
             "src/a/mod.rs": "pub mod b;\n",
-            "src/a/b.rs": B + "\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn t() {\n        f();\n    }\n}\n",
+            "src/a/b.rs": B
+            + "\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn t() {\n        f();\n    }\n}\n",
             "src/c.rs": "use crate::a::b::f;\n\npub fn y() -> i32 {\n    f()\n}\n",
         },
         "src/a",
@@ -63,7 +64,8 @@ CASES = (
             "src/a/mod.rs": None,
             "src/a/b.rs": None,
             "src/z/mod.rs": "pub mod b;\n",
-            "src/z/b.rs": B + "\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn t() {\n        f();\n    }\n}\n",
+            "src/z/b.rs": B
+            + "\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn t() {\n        f();\n    }\n}\n",
             "src/lib.rs": "pub mod z;\npub mod c;\n",
             "src/c.rs": "use crate::z::b::f;\n\npub fn y() -> i32 {\n    f()\n}\n",
         },

@@ -25,9 +25,7 @@ class RefactorMoveRequest(Request):
     from_path: str = Field(
         min_length=1, max_length=1000, description="A file, a directory, or path::Name for a top-level symbol."
     )
-    to_path: str = Field(
-        min_length=1, max_length=1000, description="The new path; for a symbol, the file it goes to."
-    )
+    to_path: str = Field(min_length=1, max_length=1000, description="The new path; for a symbol, the file it goes to.")
     include_docs: bool = Field(False, description="Also documentation of medium confidence and above.")
     limit: int = Field(100, ge=1, le=MAX_SITES, description="Sites in one answer.", json_schema_extra=RARELY)
     cursor: str | None = Field(None, description="From a cut answer.", json_schema_extra=RARELY)

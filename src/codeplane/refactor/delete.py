@@ -28,7 +28,7 @@ from codeplane.refactor.checking import Comparison
 from codeplane.refactor.extents import Extent, extents_of
 from codeplane.refactor.import_lists import removed_imports, removes_block
 from codeplane.refactor.moved_tree import nodes_of, syntax_of
-from codeplane.refactor.plan import BLOCKED, NEEDS_DECISION, Candidate, Draft, Edit, edit_at
+from codeplane.refactor.plan import BLOCKED, NEEDS_DECISION, Candidate, Draft, Edit, edit_at, without_overlap
 from codeplane.refactor.proof import hashes_of
 from codeplane.refactor.statements import Span, line_span, newline_of, tidy_cut, without_items
 from codeplane.refactor.unused_imports import left_unused
@@ -161,9 +161,7 @@ def _of_symbol(reader: FactReader, symbol: Symbol) -> _Deletion:
             _cut_definition(deletion, file, root, extent, symbol.asked.name)
         starts = outline.definition_rows.column(NAME_START)
         deletion.places.update(
-            (file_id, number)
-            for number in range(outline.n_visible)
-            if deletion.covers(file.path, int(starts[number]))
+            (file_id, number) for number in range(outline.n_visible) if deletion.covers(file.path, int(starts[number]))
         )
     return deletion
 
@@ -307,7 +305,10 @@ def _cut_imports(deletion: _Deletion) -> None:
         view = deletion.view(path)
         if view is None:
             continue
-        gone = [*_handing_on(deletion, view), *(left_unused(deletion.reader, view, deletion.covers) if path in deletion.spans else ())]
+        gone = [
+            *_handing_on(deletion, view),
+            *(left_unused(deletion.reader, view, deletion.covers) if path in deletion.spans else ()),
+        ]
         if not gone:
             continue
         root = syntax_of(path, view.text)
@@ -376,16 +377,12 @@ def _export_lists(root: Node, text: bytes) -> Iterator[tuple[Node, list[tuple[st
 
 
 def _edits(deletion: _Deletion) -> tuple[Edit, ...]:
-    found = []
-    for path, cuts in deletion.cuts.items():
-        text = deletion.text(path)
-        outer: tuple[Span, str] | None = None
-        for span, new in sorted(cuts.items(), key=lambda one: (one[0][0], -one[0][1])):
-            if outer is not None and span[1] <= outer[0][1]:
-                continue
-            outer = (span, new)
-            found.append(edit_at(path, text, span, new, why="goes with what is deleted", anchor=-1))
-    return tuple(sorted(found, key=lambda one: (one.path, one.start)))
+    why = "goes with what is deleted"
+    return without_overlap(
+        edit_at(path, deletion.text(path), span, new, why=why, anchor=-1)
+        for path, cuts in deletion.cuts.items()
+        for span, new in cuts.items()
+    )
 
 
 def _differences(deletion: _Deletion, edits: tuple[Edit, ...]) -> list[str]:
@@ -401,5 +398,3 @@ def _differences(deletion: _Deletion, edits: tuple[Edit, ...]) -> list[str]:
         found += [str(one) for one in comparison.differences()]
         found += [f"{path}: would no longer parse" for path in comparison.new_errors()]
     return found
-
-

@@ -12,7 +12,13 @@ from codeplane.refactor.statements import line_span
 _CONTAINERS: Final = frozenset(
     {
         *("module", "program", "source_file", "block", "statement_block", "class_body", "interface_body", "enum_body"),
-        *("declaration_list", "field_declaration_list", "enum_body_declarations", "object_type", "annotation_type_body"),
+        *(
+            "declaration_list",
+            "field_declaration_list",
+            "enum_body_declarations",
+            "object_type",
+            "annotation_type_body",
+        ),
         *("enum_variant_list", "field_list", "constructor_body"),
     }
 )
@@ -79,7 +85,11 @@ def _signature_before(node: Node, text: bytes, name: str) -> Node | None:
     before = node.prev_sibling
     while before is not None and before.type == "comment":
         before = before.prev_sibling
-    inner = before.child_by_field_name("declaration") if before is not None and before.type == "export_statement" else before
+    inner = (
+        before.child_by_field_name("declaration")
+        if before is not None and before.type == "export_statement"
+        else before
+    )
     if before is None or inner is None or inner.type != _OVERLOAD:
         return None
     word = inner.child_by_field_name("name")

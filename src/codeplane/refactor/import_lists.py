@@ -8,7 +8,7 @@ from tree_sitter import Node
 from codeplane.languages.facts import Import
 from codeplane.refactor.extents import TOP
 from codeplane.refactor.move_python import python_import_place
-from codeplane.refactor.statements import Span, indent_of, line_span, newline_of, without_items
+from codeplane.refactor.statements import Span, indent_of, line_span, newline_of, tidy_cut, without_items
 
 # Syntax whose children are imported or exported names; a list in brackets of its own goes when it is empty.
 _LISTS: Final = frozenset({"named_imports", "export_clause", "use_list", "import_spec_list", "import_clause"})
@@ -28,8 +28,11 @@ class WantedImport(NamedTuple):
     is_type: bool = False
 
 
-def removed_imports(root: Node, text: bytes, gone: Iterable[Import]) -> Iterator[Span]:
-    """Yield the spans to cut so that some imported names are gone; whole statements where nothing else is left."""
+def removed_imports(root: Node, text: bytes, gone: Iterable[Import], *, keeps_blank: bool = False) -> Iterator[Span]:
+    """Yield the spans to cut so that some imported names are gone; whole statements where nothing else is left.
+
+    With `keeps_blank`, the blank lines after the last statement stay, because others take its place.
+    """
     nodes: dict[int, Node] = {}
     for one in gone:
         node = root.descendant_for_byte_range(one.start, max(one.start, one.end - 1))
@@ -37,7 +40,20 @@ def removed_imports(root: Node, text: bytes, gone: Iterable[Import]) -> Iterator
             node = node.parent
         if node is not None and node.parent is not None:
             nodes[node.id] = node
-    yield from _without(nodes, text)
+    for span in _merged(_without(nodes, text)):
+        is_lines = not span[0] or text[span[0] - 1 : span[0]] == b"\n" == text[span[1] - 1 : span[1]]
+        yield tidy_cut(text, *span) if is_lines and not keeps_blank else span
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Return spans in order, with those that touch as one."""
+    found: list[Span] = []
+    for span in sorted(spans):
+        if found and span[0] <= found[-1][1]:
+            found[-1] = (found[-1][0], max(span[1], found[-1][1]))
+        else:
+            found.append(span)
+    return found
 
 
 def _is_item(node: Node) -> bool:
@@ -126,6 +142,8 @@ def added_imports(
         newline = newline_of(text)
         before = newline if at and text[at - 1 : at] != b"\n" else ""
         new = "".join(line + newline for group in lines.values() for line in import_lines(group, language, text))
+        if language == "go" and not _has_imports(root):
+            before += newline
         after = newline if _is_code(text, at) else ""
         yield (at, at), before + new + after
 
@@ -133,7 +151,11 @@ def added_imports(
 def _is_code(text: bytes, at: int) -> bool:
     """Tell whether a line of code follows that is not an import."""
     line = text[at:].partition(b"\n")[0].strip()
-    return bool(line) and not line.startswith((b"import", b"from", b"const", b"export", b"//", b"#"))
+    return bool(line) and not line.startswith((b"import", b"from"))
+
+
+def _has_imports(root: Node) -> bool:
+    return any(node.type in _STATEMENTS for node in root.named_children)
 
 
 def import_place(root: Node, text: bytes, language: str) -> int:
@@ -157,7 +179,9 @@ def _statement_of(root: Node, text: bytes, one: WantedImport) -> Node | None:
             return node
         head = text[node.start_byte : node.end_byte].split()[1:2]
         clause = node.named_children[0] if node.type == "import_statement" else None
-        names = [child for child in (clause.named_children if clause is not None else ()) if child.type == "named_imports"]
+        names = [
+            child for child in (clause.named_children if clause is not None else ()) if child.type == "named_imports"
+        ]
         if names and names[0].named_children and head != [b"type"]:
             return names[0]
     return None

@@ -146,7 +146,9 @@ def _declarations(tree: MovedTree, move: _Move, users: Sequence[str]) -> Iterato
     said = text[visible.start_byte : visible.end_byte].decode() + " " if visible is not None else ""
     parent = move.new.rpartition(_SEPARATOR)[0]
     inside = (parent, parent + _SEPARATOR)
-    is_seen = all(any(one == inside[0] or one.startswith(inside[1]) for one in tree.before.modules_of(u)) for u in users)
+    is_seen = all(
+        any(one == inside[0] or one.startswith(inside[1]) for one in tree.before.modules_of(u)) for u in users
+    )
     if not is_seen and said != "pub ":
         said = "pub(crate) "
     yield _added_line(tree, move.new_parent, f"{head}{said}mod {new_name};")
@@ -160,7 +162,9 @@ def _added_line(tree: MovedTree, path: str, line: str) -> Edit:
     if mods:
         at = line_span(text, mods[-1].start_byte, mods[-1].end_byte)[1]
         return tree.edit(path, (at, at), line + newline, "declares the module")
-    first = next((node for node in root.named_children if "inner" not in node.type and "comment" not in node.type), None)
+    first = next(
+        (node for node in root.named_children if "inner" not in node.type and "comment" not in node.type), None
+    )
     at = first.start_byte if first is not None else len(text)
     return tree.edit(path, (at, at), f"{line}{newline}{newline}", "declares the module")
 
@@ -320,9 +324,7 @@ class _RustFile:
                 return ""
         return current
 
-    def _moved_item(
-        self, use: Node, argument: Node, item: Node, segments: Sequence[tuple[int, str]]
-    ) -> Iterator[Edit]:
+    def _moved_item(self, use: Node, argument: Node, item: Node, segments: Sequence[tuple[int, str]]) -> Iterator[Edit]:
         end = segments[-1][0] + len(segments[-1][1])
         rest = self._text[end : item.end_byte].decode()
         new = self._spelled(segments[0])
@@ -349,7 +351,9 @@ class _RustFile:
     def _visibilities(self) -> Iterator[Edit]:
         for node in nodes_of(self._root, frozenset({"visibility_modifier"})):
             said = self._text[node.start_byte : node.end_byte]
-            if b"in" in said.split(b"(")[-1].split() or (b"super" in said and self._around(node.start_byte) != self._module):
+            if b"in" in said.split(b"(")[-1].split() or (
+                b"super" in said and self._around(node.start_byte) != self._module
+            ):
                 continue
             if b"super" in said:
                 yield self._edit(node.byte_range, "pub(crate)")

@@ -20,12 +20,18 @@ from codeplane.refactor.import_lists import WantedImport, added_imports, import_
 from codeplane.refactor.move_javascript import specifier
 from codeplane.refactor.move_python import PythonSpelling
 from codeplane.refactor.moved_tree import MovedTree, import_meant, nodes_of, refusal, syntax_of
-from codeplane.refactor.plan import Draft, Edit, edit_at, edited, moved_offset
+from codeplane.refactor.plan import Draft, Edit, edit_at, edited, moved_offset, without_overlap
 from codeplane.refactor.proof import hashes_of, prove
 from codeplane.refactor.statements import Span, climb, newline_of, tidy_cut
 from codeplane.refactor.unused_imports import left_unused
 
-_FAMILIES: Final = {"python": "python", "javascript": "javascript", "typescript": "javascript", "tsx": "javascript", "go": "go"}
+_FAMILIES: Final = {
+    "python": "python",
+    "javascript": "javascript",
+    "typescript": "javascript",
+    "tsx": "javascript",
+    "go": "go",
+}
 _STATEMENTS: Final = frozenset({"import_statement", "import_from_statement", "export_statement"})
 _MEMBERS: Final = frozenset({"attribute", "member_expression", "nested_type_identifier"})
 _BETWEEN: Final = {"python": 2, "javascript": 1, "go": 1}
@@ -91,7 +97,7 @@ class _SymbolMove:
             if path != self._target:
                 self._insert_imports(path, wanted)
         carried = self._arrive(inner)
-        edits = tuple(sorted(self._edits, key=lambda one: (one.path, one.start, one.end)))
+        edits = without_overlap(self._edits)
         prove(self._reader, self._tree.language, edits, (), carried=carried)
         return Draft(
             "move", f"{self._path}::{self._name} -> {self._target}", edits=edits, details={"moved": []},
@@ -291,8 +297,7 @@ class _SymbolMove:
             )
         module = self._tree.before.modules_of(self._path)[-1]
         ids.update(
-            row[0]
-            for row in self._reader.connection.execute("SELECT file_id FROM located WHERE module = ?", (module,))
+            row[0] for row in self._reader.connection.execute("SELECT file_id FROM located WHERE module = ?", (module,))
         )
         for file_id in sorted(ids - {self._view.file.file_id}):
             file = self._reader.file(file_id)
@@ -326,7 +331,11 @@ class _SymbolMove:
             statement = climb(root.descendant_for_byte_range(one.start, one.end), _STATEMENTS)
             if statement is None:
                 raise refusal(self._tree, path, one.start, "this import cannot be rewritten")
-            others = [other for other in here if other not in gone and statement.start_byte <= other.start < statement.end_byte]
+            others = [
+                other
+                for other in here
+                if other not in gone and statement.start_byte <= other.start < statement.end_byte
+            ]
             source = statement.child_by_field_name("module_name") or statement.child_by_field_name("source")
             if others or source is None:
                 left.append(one)
@@ -344,7 +353,9 @@ class _SymbolMove:
             item = f"{one.imported_name} as {one.alias}" if one.alias else str(one.imported_name)
             line = f"from {new} import {item}"
             if self._family == "javascript":
-                line = next(iter(import_lines([WantedImport(new, one.imported_name, one.alias)], "javascript", view.text)))
+                line = next(
+                    iter(import_lines([WantedImport(new, one.imported_name, one.alias)], "javascript", view.text))
+                )
                 line = line.replace("import", "export", 1)
             at = statement.end_byte
             first = view.text.rfind(b"\n", 0, statement.start_byte) + 1
@@ -387,18 +398,20 @@ class _SymbolMove:
                 raise refusal(self._tree, path, start, "this use cannot be written without its module")
             span = (node.start_byte, start + len(self._name.encode()))
             prefix = len(view.text[span[0] : start])
-            edit = edit_at(path, view.text, span, self._name, why="names a symbol that moves", anchor=-1 if prefix else 0)
+            edit = edit_at(
+                path, view.text, span, self._name, why="names a symbol that moves", anchor=-1 if prefix else 0
+            )
             self._edits.append(edit)
             if path != self._target:
                 self._want(path, WantedImport(self._source_of(path, self._target), self._name))
                 self._new_edges[path, self._target] = None
 
     def _cut_imports(self, path: str, root: Node, text: bytes, gone: Sequence[Import]) -> None:
-        for span in removed_imports(root, text, gone) if gone else ():
-            new = ""
+        keeps_blank = path in self._wanted
+        for span in removed_imports(root, text, gone, keeps_blank=keeps_blank) if gone else ():
             if removes_block(root, text, span):
                 raise refusal(self._tree, path, span[0], "this block would be left without a statement")
-            self._edits.append(edit_at(path, text, span, new, why="no longer needed here", anchor=-1))
+            self._edits.append(edit_at(path, text, span, "", why="no longer needed here", anchor=-1))
 
     def _check_cycles(self) -> None:
         """Refuse imports that would wait for each other when the program starts.
@@ -470,9 +483,7 @@ class _SymbolMove:
         self._edits.append(insertion)
         others = [one for one in self._edits if one.path == self._target and one is not insertion]
         shift = moved_offset(span[0], [one for one in others if one.start <= span[0]])
-        return [
-            Carried(self._path, start, end, self._target, shift + at, tuple(inner)) for (start, end), at in pieces
-        ]
+        return [Carried(self._path, start, end, self._target, shift + at, tuple(inner)) for (start, end), at in pieces]
 
     def _statement_start(self, start: int) -> int:
         return next(one.node.start_byte for one in self._extents if one.start == start)
@@ -493,5 +504,3 @@ class _SymbolMove:
             lines = [f"package {self._tree.files[self._path].package}", *([""] if lines else []), *lines]
         gap = newline * (_BETWEEN[self._family] + 1)
         return newline.join(lines) + (gap if lines else "")
-
-

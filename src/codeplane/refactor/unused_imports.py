@@ -33,7 +33,12 @@ def _is_offered(reader: FactReader, view: FileView, number: int) -> bool:
     same = {row[1] for row in first if row[1].split(".")[0] == local}
     is_shared = one.imported_name is None and one.alias is None and len(same) > 1
     # A trait is used without being named.
-    if one.source == "__future__" or (one.alias is not None and one.alias == one.imported_name) or is_shared or one.kind.startswith("rust"):
+    if (
+        one.source == "__future__"
+        or (one.alias is not None and one.alias == one.imported_name)
+        or is_shared
+        or one.kind.startswith("rust")
+    ):
         return True
     if any(row[0] == local for row in view.outline.export_rows):
         return True
