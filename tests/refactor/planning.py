@@ -61,7 +61,7 @@ def files_of(root: Path) -> dict[str, str]:
     return {
         path.relative_to(root).as_posix(): path.read_bytes().decode()
         for path in sorted(root.rglob("*"))
-        if path.is_file() and not path.relative_to(root).parts[0] in {".git", ".codeplane"}
+        if path.is_file() and path.relative_to(root).parts[0] not in {".git", ".codeplane"}
     }
 
 

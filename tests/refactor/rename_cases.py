@@ -225,14 +225,14 @@ JAVA = (
         {
             "pom.xml": POM,
             "src/main/java/a/Box.java": "package a;\n\npublic class ⟦*Box⟧ {\n    public ⟦Box⟧() { this(1); }\n\n    ⟦Box⟧(int n) { }\n\n    static ⟦Box⟧ make() { return new ⟦Box⟧(); }\n}\n",
-            "src/main/java/b/Use.java": "package b;\n\nimport a.⟦Box⟧;\nimport static a.⟦Box⟧.make;\n\nclass Use {\n    ⟦Box⟧ box = new ⟦Box⟧();\n    String s = \"Box\";\n}\n",
+            "src/main/java/b/Use.java": 'package b;\n\nimport a.⟦Box⟧;\nimport static a.⟦Box⟧.make;\n\nclass Use {\n    ⟦Box⟧ box = new ⟦Box⟧();\n    String s = "Box";\n}\n',
         },
     ),
     RenameCase(
         "one overload and its overrides",
         {
             "pom.xml": POM,
-            "A.java": "class A {\n    void ⟦*go⟧(int n) { ⟦go⟧(1); go(\"s\", 2); }\n\n    void go(String s, int k) { }\n}\n\nclass B extends A {\n    @Override\n    void ⟦go⟧(int n) { super.⟦go⟧(n); }\n}\n",
+            "A.java": 'class A {\n    void ⟦*go⟧(int n) { ⟦go⟧(1); go("s", 2); }\n\n    void go(String s, int k) { }\n}\n\nclass B extends A {\n    @Override\n    void ⟦go⟧(int n) { super.⟦go⟧(n); }\n}\n',
         },
     ),
     RenameCase(
@@ -268,7 +268,7 @@ RUST = (
         "variable in shorthand and in a format string",
         {
             "Cargo.toml": CARGO,
-            "src/lib.rs": "pub struct P { pub x: i32 }\n\npub fn make() -> P { let ⟦*x⟧ = 1; println!(\"{⟦x⟧} {}\", ⟦x⟧); P { ⟦x⟧ } }\n",
+            "src/lib.rs": 'pub struct P { pub x: i32 }\n\npub fn make() -> P { let ⟦*x⟧ = 1; println!("{⟦x⟧} {}", ⟦x⟧); P { ⟦x⟧ } }\n',
         },
     ),
     RenameCase(

@@ -84,7 +84,10 @@ CASES = (
         "an exported function and its barrel",
         {
             **JS,
-            "src/a.ts": "import { x, y } from './c';\n\n/** Does f. */\nexport function f() {\n  return x;\n}\n\nexport const g = y;\n",
+            "src/a.ts": (
+                "import { x, y } from './c';\n\n/** Does f. */\nexport function f() {\n  return x;\n}\n\n"
+                "export const g = y;\n"
+            ),
             "src/c.ts": "export const x = 1;\nexport const y = 2;\n",
             "src/index.ts": "export { f, g } from './a';\n",
         },
@@ -104,7 +107,10 @@ CASES = (
         "a Go function and its import",
         {
             "go.mod": "module m\n",
-            "a.go": 'package m\n\nimport (\n\t"fmt"\n\t"os"\n)\n\n// f says x.\nfunc f() { fmt.Println() }\n\nfunc G() { os.Exit(1) }\n',
+            "a.go": (
+                'package m\n\nimport (\n\t"fmt"\n\t"os"\n)\n\n// f says x.\nfunc f() { fmt.Println() }\n\n'
+                "func G() { os.Exit(1) }\n"
+            ),
         },
         "a.go::f",
         {"a.go": 'package m\n\nimport (\n\t"os"\n)\n\nfunc G() { os.Exit(1) }\n'},

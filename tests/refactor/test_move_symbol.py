@@ -104,7 +104,10 @@ CASES = (
         "a Go function goes to another file of its package",
         {
             "go.mod": "module m\n",
-            "a.go": 'package m\n\nimport "fmt"\n\n// F says x.\nfunc F() { fmt.Println(g()) }\n\nfunc g() int { return 1 }\n',
+            "a.go": (
+                'package m\n\nimport "fmt"\n\n// F says x.\nfunc F() { fmt.Println(g()) }\n\n'
+                "func g() int { return 1 }\n"
+            ),
             "b.go": "package m\n\nvar X = 1\n",
         },
         "a.go::F",

@@ -34,7 +34,8 @@ class _Assumed(NamedTuple):
 class WhatIf:
     """The state of one language family if some files had other contents; None means that there is no such file.
 
-    `new_place` says where the root of a context goes. `reached` are the paths of files whose references may mean something else than before.
+    `new_place` says where the root of a context goes. `reached` are the paths of files whose references may mean
+    something else than before.
     """
 
     def __init__(

@@ -82,7 +82,7 @@ class Comparison:
     Invariant: a difference is reported unless both sides mean the same definition, found again by its place.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a change
         self,
         reader: FactReader,
         language: str,

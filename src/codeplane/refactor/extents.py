@@ -28,7 +28,7 @@ _OVERLOAD: Final = "function_signature"
 
 
 class Extent(NamedTuple):
-    """The lines of one statement; `is_shared` says that it defines other names, too, `is_top` that it is in no block."""
+    """The lines of one statement; `is_shared`: it defines other names, too; `is_top`: it is in no block."""
 
     start: int
     end: int
@@ -42,12 +42,13 @@ def extents_of(root: Node, text: bytes, outline: Outline, numbers: Iterable[int]
     found: dict[int, Extent] = {}
     for number in numbers:
         one = outline.definition(number)
-        node = _statement(root, one.name_start)
+        whole = _statement(root, one.name_start)
         others = {
             row[2]
             for row in outline.definition_rows
-            if node.start_byte <= row[5] < node.end_byte and row[6] == one.scope and row[2] != one.lexical_path
+            if whole.start_byte <= row[5] < whole.end_byte and row[6] == one.scope and row[2] != one.lexical_path
         }
+        node: Node | None = whole
         while node is not None:
             start = _start_with_comments(node, text)
             first, last = line_span(text, start, node.end_byte)

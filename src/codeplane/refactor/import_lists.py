@@ -136,7 +136,7 @@ def added_imports(
         last = items[-1]
         is_column = len(items) > 1 and items[-2].end_point[0] != last.start_point[0]
         between = f",{newline_of(text)}{indent_of(text, last.start_byte)}" if is_column else ", "
-        yield (last.end_byte, last.end_byte), between + _item(one, language)
+        yield (last.end_byte, last.end_byte), between + _item(one)
     if lines:
         at = import_place(root, text, language)
         newline = newline_of(text)
@@ -187,7 +187,7 @@ def _statement_of(root: Node, text: bytes, one: WantedImport) -> Node | None:
     return None
 
 
-def _item(one: WantedImport, language: str) -> str:
+def _item(one: WantedImport) -> str:
     return f"{one.name} as {one.alias}" if one.alias and one.alias != one.name else str(one.name)
 
 
@@ -200,7 +200,7 @@ def import_lines(wanted: list[WantedImport], language: str, text: bytes) -> Iter
             if one.name is None:
                 yield f"import {source}" + (f" as {one.alias}" if one.alias else "")
         if names:
-            yield f"from {source} import {', '.join(_item(one, language) for one in names)}"
+            yield f"from {source} import {', '.join(_item(one) for one in names)}"
         return
     if language == "go":
         yield from (f'import {one.alias + " " if one.alias else ""}"{source}"' for one in wanted)
@@ -214,5 +214,5 @@ def import_lines(wanted: list[WantedImport], language: str, text: bytes) -> Iter
         elif one.name is None:
             yield f"{word} * as {one.alias} from {quote}{source}{quote}{end}"
     if names:
-        listed = ", ".join(_item(one, language) for one in names)
+        listed = ", ".join(_item(one) for one in names)
         yield f"{word} {{ {listed} }} from {quote}{source}{quote}{end}"

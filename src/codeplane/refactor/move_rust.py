@@ -240,7 +240,7 @@ class _RustFile:
                 n_up = int(name == "super")
             elif name == "super" and n_up == number:
                 current, n_up = (current or "").rpartition(_SEPARATOR)[0], n_up + 1
-            elif name not in {"self"}:
+            elif name != "self":
                 current = self._submodule(current, name)
             if current is None:
                 break

@@ -203,35 +203,38 @@ class _SymbolMove:
 
     def _need_imports(self) -> None:
         """Collect what the moved text needs: imports of its file, and names that its file defines."""
-        outline, columns = self._view.outline, self._view.columns
-        back: dict[str, int] = {}
+        columns, back = self._view.columns, dict[int, str]()
         for position, start in enumerate(columns.starts):
             if not self._is_inside(start):
                 continue
             number = import_meant(self._view, position)
             if number is not None:
-                one = outline.imported(number)
+                one = self._view.outline.imported(number)
                 if not self._is_inside(one.start):
                     self._need_import(one)
-                continue
-            tier, meant = self._view.meaning(position)
-            if meant is None or meant in self._places or tier > Tier.STRONG:
-                continue
-            name = columns.names[columns.name_numbers[position]]
-            if self._text[:start].rstrip().endswith(b".") or columns.roles[position] == ReferenceRole.DEFINITION:
-                continue
-            if meant[0] == self._view.file.file_id:
-                if outline.definition_rows[meant[1]][6] == 0:
-                    back[name] = meant[1]
-            elif self._family != "go":
-                holder = self._reader.file(meant[0])
-                if holder is not None and holder.path != self._target:
-                    self._want(self._target, WantedImport(self._source_of(self._target, holder.path), name))
-        if self._family != "go":
-            for name, number in back.items():
-                self._want(self._target, WantedImport(self._source_of(self._target, self._path), name))
-                self._new_edges[self._target, self._path] = None
-                self._export(number)
+            elif columns.roles[position] != ReferenceRole.DEFINITION:
+                self._need_name(position, back)
+        for number, name in back.items() if self._family != "go" else ():
+            self._want(self._target, WantedImport(self._source_of(self._target, self._path), name))
+            self._new_edges[self._target, self._path] = None
+            self._export(number)
+
+    def _need_name(self, position: int, back: dict[int, str]) -> None:
+        """Note a name that no import of the file binds: of the file itself, or brought by an import of everything."""
+        columns = self._view.columns
+        tier, meant = self._view.meaning(position)
+        if meant is None or meant in self._places or tier > Tier.STRONG:
+            return
+        if self._text[: columns.starts[position]].rstrip().endswith(b"."):
+            return
+        name = columns.names[columns.name_numbers[position]]
+        if meant[0] == self._view.file.file_id:
+            if self._view.outline.definition_rows[meant[1]][6] == 0:
+                back[meant[1]] = name
+            return
+        holder = self._reader.file(meant[0])
+        if self._family != "go" and holder is not None and holder.path != self._target:
+            self._want(self._target, WantedImport(self._source_of(self._target, holder.path), name))
 
     def _need_import(self, one: Import) -> None:
         if one.is_conditional and self._family == "python":
@@ -239,8 +242,6 @@ class _SymbolMove:
         if one.kind.startswith("js_require"):
             raise refusal(self._tree, self._path, one.start, "it uses a module that is loaded by a call")
         module = self._tree.before.locate(self._path, one.source)
-        if module is not None and module == self._tree.before.modules_of(self._target)[-1:][0:1]:
-            return
         if module is not None and module in self._tree.after.modules_of(self._target):
             return
         wanted = WantedImport(self._respelled(one), one.imported_name, one.alias, one.kind == "ts_import_type")
@@ -287,7 +288,7 @@ class _SymbolMove:
         return any(row[0] == self._name and row[1] != 0 for row in self._view.outline.export_rows)
 
     def _users(self) -> Iterator[FileView]:
-        ids = set()
+        ids: set[int] = set()
         for place in self._tops():
             ids.update(
                 row[0]

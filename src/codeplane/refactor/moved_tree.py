@@ -42,7 +42,9 @@ class MovedTree:
             one.path: one for one in rows if one.facts_id is not None and linking_rules(one.dialect) is self.rules
         }
         roots = unit_roots(reader.connection)
-        families = {roots[one.unit_id][0] for one in self.files.values() if one.unit_id in roots}
+        families = {
+            roots[one.unit_id][0] for one in self.files.values() if one.unit_id is not None and one.unit_id in roots
+        }
         self._roots = tuple(sorted({root for family, root in roots.values() if family in families}))
         self.packages: dict[str, str] = {}
         self.texts: dict[str, bytes] = {}

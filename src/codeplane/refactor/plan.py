@@ -23,9 +23,9 @@ _MAX_LINE: Final = 160
 class Edit:
     """Replace bytes `start` to `end` of a file; a path without a file is created by an edit at 0.
 
-    `anchor` is where in the new text the identifier is that was at `start` before, -1 when it is gone. `line`, `column` (in characters) and
-    `text` show the place. `why` is the evidence; of a question, why it is not sure, and `settle` says what would settle
-    it. `confidence` is for documentation: high, medium or low.
+    `anchor` is where in the new text the identifier is that was at `start` before, -1 when it is gone. `line`, `column`
+    (in characters) and `text` show the place. `why` is the evidence; of a question, why it is not sure, and `settle`
+    says what would settle it. `confidence` is for documentation: high, medium or low.
     """
 
     path: str
