@@ -60,6 +60,16 @@ def _dirty(world: World) -> None:
     write(world.tree, {"a.txt": "changed\n", "new.txt": "new\n"})
 
 
+def _has_code(world: World) -> None:
+    write(
+        world.tree, {"code.py": "def f(): pass\n", "use.py": "from code import f\nf()\n", "Box.java": "class Box {}\n"}
+    )
+
+
+RENAME = {"symbol": "code.py::f", "new_name": "Renamed"}
+MOVE = {"from_path": "code.py", "to_path": "d/moved.py"}
+
+
 def _staged(world: World) -> None:
     _dirty(world)
     git(world.tree, "add", "a.txt")
@@ -341,6 +351,20 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "map_repo": (Sample({}),),
     "read_file_full": (Sample({"path": "a.txt"}),),
     "read_source": (Sample({"targets": [{"path": "a.txt"}]}),),
+    "refactor_apply": (
+        Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", RENAME),)),
+        Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", {**RENAME, "symbol": "Box.java::Box"}),)),
+        Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_move", MOVE),)),
+        Sample(
+            {"refactor_id": "{PLAN}"}, _has_code, (("refactor_move", {"from_path": "a.txt", "to_path": "d/b.txt"}),)
+        ),
+        Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_impact", {"target": "Box.java"}),)),
+    ),
+    "refactor_cancel": (Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", RENAME),)),),
+    "refactor_impact": (Sample({"target": "code.py::f"}, _has_code),),
+    "refactor_inspect": (Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", RENAME),)),),
+    "refactor_move": (Sample(MOVE, _has_code),),
+    "refactor_rename": (Sample(RENAME, _has_code),),
     "request_scope_expansion": (Sample({"intent_id": "INT-1", "paths": ["a.txt"], "reason": "x"}),),
     "reset_budget": (Sample({}),),
     "run": (Sample({"program": "print(len(search('a')))"}),),
@@ -484,9 +508,9 @@ def filled(value: Any, world: World, last: Answer | None) -> Any:
         return value
     if value.startswith("{HEAD"):
         return git(world.tree, "rev-parse", value.strip("{}")).strip()
-    if value == "{LAST}":
+    if value in {"{LAST}", "{PLAN}"}:
         assert last is not None
-        return last.meta.request_id
+        return last.meta.request_id if value == "{LAST}" else result_of(last)["refactor_id"]
     return value.replace("{base}", str(world.base))
 
 

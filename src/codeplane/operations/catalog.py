@@ -136,3 +136,5 @@ TOOLS = Catalog(_TOOLS)
 OPERATIONS = Catalog((*_TOOLS, *_COMMANDS))
 # Operations that people reach by a command or a REST address.
 COMMANDS = (*_COMMANDS, "select_active_intent")
+# Operations with REST addresses of their own; every tool also has `/operations/{name}`.
+ROUTED = (*COMMANDS, "refactor_apply", "refactor_rename")

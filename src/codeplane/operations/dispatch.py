@@ -70,6 +70,8 @@ def find_operation(door: Door, name: str) -> AnyOperation:
     Raises:
         CodePlaneError: UNKNOWN_OPERATION with the nearest names.
     """
+    if name.startswith(door.workspace.switched_off):
+        raise CodePlaneError("REFACTOR_DISABLED")
     operation = door.operations.get(name)
     if operation is not None:
         return operation

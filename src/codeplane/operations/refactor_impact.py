@@ -58,7 +58,7 @@ REFACTOR_IMPACT = Operation(
     render=_render,
     reads_index=True,
     routes=(Route(method="POST", path="/refactor/impact", summary="Plan a deletion and list what refers to it."),),
-    when_to_use=("Something may be unused and should go; or: what would break without it?",),
+    when_to_use=("Something may be unused and should go, or what would break without it is asked.",),
     when_not_to_use=("Only the references are wanted: search with mode references.",),
     examples=(
         Example("A function", {"target": "src/app.py::old_helper"}),

@@ -91,5 +91,6 @@ REFACTOR_INSPECT = Operation(
     render=_render,
     reads_index=True,
     when_to_use=("verification_required is true.",),
+    when_not_to_use=("To apply everything that is sure: refactor_apply.",),
     examples=(Example("The questions", {"refactor_id": "rf_4k2m9x7q"}),),
 )

@@ -8,7 +8,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.index.facts.reader import FactReader
 from codeplane.index.text_search import TextQuery, find_lines
@@ -25,21 +24,10 @@ from codeplane.workspace.index_moves import clean_paths
 Planner = Callable[[Ground, Mapping[str, Any]], Draft]
 
 
-def check_enabled(context: CallContext) -> None:
-    """Refuse when refactorings are switched off.
-
-    Raises:
-        CodePlaneError: REFACTOR_DISABLED.
-    """
-    if not context.workspace.settings.refactor.enabled:
-        raise CodePlaneError("REFACTOR_DISABLED")
-
-
 @contextmanager
 def ground_of(context: CallContext) -> Iterator[Ground]:
     """Give planners the facts of the fresh index."""
     workspace = context.workspace
-    check_enabled(context)
     state = workspace.index.state()
     ignored = workspace.ignored_files(state)
 
@@ -112,9 +100,8 @@ def find_plan(context: CallContext, refactor_id: str) -> StoredPlan:
     """Return a stored plan.
 
     Raises:
-        CodePlaneError: REFACTOR_NOT_FOUND, REFACTOR_EXPIRED or REFACTOR_DISABLED.
+        CodePlaneError: REFACTOR_NOT_FOUND or REFACTOR_EXPIRED.
     """
-    check_enabled(context)
     return plans_of(context).find(refactor_id, context.workspace.clock.now_ms())
 
 

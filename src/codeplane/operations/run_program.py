@@ -38,9 +38,10 @@ class RunRequest(Request):
         "search(query, mode=…), references(symbol): hits with path, line, snippet\n"
         "read(path, start, end): text\n"
         "edit(path, old, new, all=True), git('log'), diff(), call(name, …): dicts\n"
+        "rename(symbol, new_name): a plan; apply(plan)\n"
         "The answer is what it prints and its last value. Examples:\n"
         "for h in references('Store.get'): print(h['path'], read(h['path'], h['line'], h['line'] + 3))\n"
-        "for p in {h['path'] for h in search('old_name')}: edit(p, 'old_name', 'new_name', all=True)",
+        "apply(rename('src/app.py::Store.get', 'fetch'))",
     )
     atomic: bool = Field(False, description="Undo everything on failure.")
 
@@ -150,8 +151,19 @@ def _functions(calls: _Calls) -> dict[str, Callable[..., Any]]:
     def call(name: str, **arguments: Any) -> dict[str, Any]:
         return calls.result(name, arguments)
 
-    functions = (search, references, read, edit, git, diff, call)
+    functions: tuple[Callable[..., Any], ...] = (search, references, read, edit, git, diff, call, *_refactorings(calls))
     return {function.__name__: function for function in functions}
+
+
+def _refactorings(calls: _Calls) -> tuple[Callable[..., Any], ...]:
+    def rename(symbol: str, new_name: str, **arguments: Any) -> dict[str, Any]:
+        return calls.result("refactor_rename", {"symbol": symbol, "new_name": new_name, **arguments})
+
+    def apply(plan: Any, **arguments: Any) -> dict[str, Any]:
+        refactor_id = plan["refactor_id"] if isinstance(plan, dict) else plan
+        return calls.result("refactor_apply", {"refactor_id": refactor_id, **arguments})
+
+    return rename, apply
 
 
 def _handle(context: CallContext, request: RunRequest) -> RunResult:

@@ -468,6 +468,11 @@ class Workspace:
         is_known = self._index is not None and self._index.last_report is not None
         return self._index.language_counts() if self._index is not None and is_known else {}
 
+    @property
+    def switched_off(self) -> tuple[str, ...]:
+        """Return how the names of operations begin that the settings switch off."""
+        return () if self.settings.refactor.enabled else ("refactor_",)
+
     def refresh_index(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Refresh everything derived from the files; `progress` gets files done and files in all."""
         with self.index.listening(progress) if progress is not None else nullcontext():

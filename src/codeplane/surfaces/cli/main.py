@@ -32,6 +32,7 @@ COMMANDS = {
     "map": "Show what this repository is made of.",
     "mcp": "Speak MCP over stdio, for agents.",
     "policy": "Show, check and accept the rules for agents.",
+    "rename": "Rename a symbol everywhere it is proved to be used.",
     "risk": "Show how dangerous a shell command is.",
     "search": "Find text, definitions or references.",
     "status": "Show the server, the repository and the settings.",

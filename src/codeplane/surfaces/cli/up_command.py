@@ -19,16 +19,26 @@ from codeplane.workspace.workspace import WorkspaceRequest, ensure_ignore_file, 
 @click.command("up", short_help="Start the server.")
 @click.option("--port", type=click.IntRange(0, 65535), default=None, help="Port on 127.0.0.1 (default: a free one).")
 @click.option("--detach", is_flag=True, help="In the background; `cpl down` stops it.")
+@click.option("--no-refactor", is_flag=True, help="Without the refactor tools and addresses.")
 @json_option
 @repo_option
 @set_option
-def command(port: int | None, detach: bool, as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # noqa: FBT001
+def command(
+    port: int | None,
+    detach: bool,  # noqa: FBT001 - click passes flags by name.
+    no_refactor: bool,  # noqa: FBT001
+    as_json: bool,  # noqa: FBT001
+    start: str,
+    overrides: tuple[str, ...],
+) -> int:
     """Start the server of this working tree; Ctrl+C stops it, or `cpl down` when it runs in the background.
 
     When one runs already, its address is printed and nothing else happens.
     """
     if port is not None:
         overrides = (*overrides, f"server.port={port}")
+    if no_refactor:
+        overrides = (*overrides, "refactor.enabled=false")
     if detach:
         return _start_in_background(Path(start), overrides, as_json=as_json)
     workspace = open_workspace(WorkspaceRequest(Path(start), overrides))

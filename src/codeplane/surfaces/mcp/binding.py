@@ -203,13 +203,15 @@ class _Binding:
     async def list_tools(
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        # What a rule denies whatever the arguments is not offered; calling it all the same is refused by the door.
+        # What a setting switches off, or a rule denies whatever the arguments, is not offered; the door refuses it.
         hidden = await anyio.to_thread.run_sync(self._never_offered, self.profile.names)
         offered = [tool for tool in self.profile.tools if tool["name"] not in hidden]
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in offered])
 
     def _never_offered(self, names: tuple[str, ...]) -> frozenset[str]:
-        return self.runner.door.workspace.gate.rules().never_offered(names)
+        workspace = self.runner.door.workspace
+        off = {name for name in names if name.startswith(workspace.switched_off)}
+        return workspace.gate.rules().never_offered(names) | off
 
     async def call_tool(self, context: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
         if not self._is_offered(params.name):

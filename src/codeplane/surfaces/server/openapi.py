@@ -3,7 +3,7 @@
 from typing import Any
 
 from codeplane.core.version import API_VERSION
-from codeplane.operations.catalog import COMMANDS, OPERATIONS, TOOLS
+from codeplane.operations.catalog import OPERATIONS, ROUTED, TOOLS
 from codeplane.operations.operation import AnyOperation
 from codeplane.operations.schema import input_schema, output_schema
 
@@ -22,7 +22,7 @@ def openapi_document() -> dict[str, Any]:
     paths: dict[str, Any] = {
         path: {"get": {"summary": text, "responses": {"200": answer}}} for path, text in _PLAIN.items()
     }
-    for operation in map(OPERATIONS.__getitem__, COMMANDS):
+    for operation in map(OPERATIONS.__getitem__, ROUTED):
         for route in operation.routes:
             needs_token = route.needs_token or operation.effect.value != "read"
             one: dict[str, Any] = {"summary": route.summary, "responses": {str(route.status): answer}}

@@ -15,7 +15,7 @@ from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.version import VERSION
 from codeplane.operations.answer import Answer, Outcome
-from codeplane.operations.catalog import COMMANDS, OPERATIONS, TOOLS
+from codeplane.operations.catalog import OPERATIONS, ROUTED, TOOLS
 from codeplane.operations.command import Route as Address
 from codeplane.operations.operation import AnyOperation
 from codeplane.surfaces.server.openapi import openapi_document
@@ -123,7 +123,8 @@ class _Rest:
         """Return the routes that operations ask for."""
         return [
             Route(address.path, partial(self._run, operation, address), methods=[address.method])
-            for operation in map(OPERATIONS.__getitem__, COMMANDS)
+            for operation in map(OPERATIONS.__getitem__, ROUTED)
+            if not operation.name.startswith(self._host.workspace.switched_off)
             for address in operation.routes
         ]
 
