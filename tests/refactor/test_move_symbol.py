@@ -59,6 +59,29 @@ CASES = (
         {"p/a.py": "LIMIT = 1\n", "p/b.py": "from p.a import LIMIT\n\nx = 1\n\n\ndef f():\n    return LIMIT\n"},
     ),
     MoveCase(
+        "imports for type checkers stay such",
+        {
+            **PKG,
+            "p/a.py": (
+                "import typing as t\n\nif t.TYPE_CHECKING:\n    from .base import Base\n\n\n"
+                'def f(base: "Base") -> None:\n    pass\n\n\ndef g(base: "Base") -> t.Any:\n    pass\n'
+            ),
+            "p/base.py": "class Base:\n    pass\n",
+        },
+        "p/a.py::f",
+        "p/q/c.py",
+        {
+            "p/a.py": (
+                "import typing as t\n\nif t.TYPE_CHECKING:\n    from .base import Base\n\n\n"
+                'def g(base: "Base") -> t.Any:\n    pass\n'
+            ),
+            "p/q/c.py": (
+                "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from ..base import Base\n\n\n"
+                'def f(base: "Base") -> None:\n    pass\n'
+            ),
+        },
+    ),
+    MoveCase(
         "a surface hands it on from its new place",
         {
             **PKG,

@@ -16,11 +16,14 @@ _STATEMENTS: Final = frozenset(
     {"import_statement", "import_from_statement", "export_statement", "import_declaration", "use_declaration"}
 )
 _BY_LINES: Final = "import_spec_list"
-_LOADS: Final = frozenset({"lexical_declaration", "variable_declaration"})
+TYPE_CHECKING: Final = "TYPE_CHECKING"
 
 
 class WantedImport(NamedTuple):
-    """A name to be imported; `name` None imports the module itself, `is_type` only for types."""
+    """A name to be imported; `name` None imports the module itself, `is_type` only for types.
+
+    In Python, the latter are written under `if TYPE_CHECKING:`.
+    """
 
     source: str
     name: str | None
@@ -196,11 +199,7 @@ def import_lines(wanted: list[WantedImport], language: str, text: bytes) -> Iter
     source = wanted[0].source
     names = [one for one in wanted if one.name not in {None, "default"}]
     if language == "python":
-        for one in wanted:
-            if one.name is None:
-                yield f"import {source}" + (f" as {one.alias}" if one.alias else "")
-        if names:
-            yield f"from {source} import {', '.join(_item(one) for one in names)}"
+        yield from _python_lines(wanted, names, newline_of(text))
         return
     if language == "go":
         yield from (f'import {one.alias + " " if one.alias else ""}"{source}"' for one in wanted)
@@ -216,3 +215,12 @@ def import_lines(wanted: list[WantedImport], language: str, text: bytes) -> Iter
     if names:
         listed = ", ".join(_item(one) for one in names)
         yield f"{word} {{ {listed} }} from {quote}{source}{quote}{end}"
+
+
+def _python_lines(wanted: list[WantedImport], names: list[WantedImport], newline: str) -> Iterator[str]:
+    source = wanted[0].source
+    lines = [f"import {source}" + (f" as {one.alias}" if one.alias else "") for one in wanted if one.name is None]
+    if names:
+        lines.append(f"from {source} import {', '.join(map(_item, names))}")
+    head = f"{newline}if {TYPE_CHECKING}:{newline}    " if wanted[0].is_type else ""
+    yield from (head + line for line in lines)

@@ -1,6 +1,7 @@
 """Plan the move of a top-level symbol to another file, with what it needs and who uses it."""
 
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -16,7 +17,14 @@ from codeplane.languages.facts import Import, ReferenceRole
 from codeplane.refactor.checking import Carried
 from codeplane.refactor.extents import Extent, extents_of
 from codeplane.refactor.import_graph import ImportGraph
-from codeplane.refactor.import_lists import WantedImport, added_imports, import_lines, removed_imports, removes_block
+from codeplane.refactor.import_lists import (
+    TYPE_CHECKING,
+    WantedImport,
+    added_imports,
+    import_lines,
+    removed_imports,
+    removes_block,
+)
 from codeplane.refactor.move_javascript import specifier
 from codeplane.refactor.move_python import PythonSpelling
 from codeplane.refactor.moved_tree import MovedTree, import_meant, nodes_of, refusal, syntax_of
@@ -35,6 +43,7 @@ _FAMILIES: Final = {
 _STATEMENTS: Final = frozenset({"import_statement", "import_from_statement", "export_statement"})
 _MEMBERS: Final = frozenset({"attribute", "member_expression", "nested_type_identifier"})
 _BETWEEN: Final = {"python": 2, "javascript": 1, "go": 1}
+_WORD: Final = re.compile(rb"[^\W\d]\w*")
 _REEXPORT: Final = "js_reexport"
 _EXPORT_STAR: Final = "js_export_star"
 
@@ -84,6 +93,7 @@ class _SymbolMove:
     def draft(self) -> Draft:
         """Return the plan."""
         self._check_target()
+        self._check_quoted_types()
         inner = tuple(self._inner_edits())
         self._need_imports()
         if self._family != "go":
@@ -237,16 +247,36 @@ class _SymbolMove:
             self._want(self._target, WantedImport(self._source_of(self._target, holder.path), name))
 
     def _need_import(self, one: Import) -> None:
-        if one.is_conditional and self._family == "python":
+        is_type = one.kind == "ts_import_type" or self._is_for_types(one)
+        if one.is_conditional and self._family == "python" and not is_type:
             raise refusal(self._tree, self._path, one.start, "it uses an import that is made under a condition")
         if one.kind.startswith("js_require"):
             raise refusal(self._tree, self._path, one.start, "it uses a module that is loaded by a call")
         module = self._tree.before.locate(self._path, one.source)
         if module is not None and module in self._tree.after.modules_of(self._target):
             return
-        wanted = WantedImport(self._respelled(one), one.imported_name, one.alias, one.kind == "ts_import_type")
         if not self._has_import(self._target, one, module):
-            self._want(self._target, wanted)
+            if is_type and self._family == "python":
+                self._want(self._target, WantedImport("typing", TYPE_CHECKING))
+            self._want(self._target, WantedImport(self._respelled(one), one.imported_name, one.alias, is_type))
+
+    def _is_for_types(self, one: Import) -> bool:
+        """Tell whether an import is made for type checkers only."""
+        around = climb(self._root.descendant_for_byte_range(one.start, one.end), frozenset({"if_statement"}))
+        condition = around.child_by_field_name("condition") if around is not None else None
+        said = self._text[condition.start_byte : condition.end_byte].decode() if condition is not None else ""
+        return said.rpartition(".")[2] == TYPE_CHECKING
+
+    def _check_quoted_types(self) -> None:
+        """Refuse types in quotes that name something of the file and could not be read."""
+        known = set(self._view.columns.starts)
+        for node in nodes_of(self._root, frozenset({"type"})):
+            for found in (
+                _WORD.finditer(self._text, node.start_byte, node.end_byte) if self._is_inside(node.start_byte) else ()
+            ):
+                is_bound = found[0].decode() in self._view.outline.file_binds
+                if is_bound and found.start() not in known and self._text[found.start() - 1 : found.start()] != b".":
+                    raise refusal(self._tree, self._path, found.start(), "this type in quotes could not be read")
 
     def _has_import(self, path: str, wanted: Import, module: str | None) -> bool:
         """Tell whether a file imports the same under the same name.
