@@ -29,6 +29,25 @@ CASES = (
         },
     ),
     MoveCase(
+        "a field of the same name stays",
+        {
+            **CARGO,
+            "src/lib.rs": (
+                "mod b;\n\npub struct S {\n    b: i32,\n}\n\npub fn g(s: S) -> S {\n    S { b: s.b + b::f() }\n}\n"
+            ),
+            "src/b.rs": B,
+        },
+        "src/b.rs",
+        "src/c.rs",
+        {
+            "src/b.rs": None,
+            "src/c.rs": B,
+            "src/lib.rs": (
+                "mod c;\n\npub struct S {\n    b: i32,\n}\n\npub fn g(s: S) -> S {\n    S { b: s.b + c::f() }\n}\n"
+            ),
+        },
+    ),
+    MoveCase(
         "a module goes to another parent with its `mod` line",
         {
             **CARGO,
@@ -79,7 +98,7 @@ def test_paths_follow_a_rust_module(case: MoveCase, tmp_path: Path) -> None:
 
 
 def test_a_directory_and_its_way_back_give_every_byte(tmp_path: Path) -> None:
-    case = CASES[2]
+    case = CASES[3]
     root = make_repository(tmp_path / "repo", dict(case.files))
     move(root, case.source, case.target)
     move(root, case.target, case.source)

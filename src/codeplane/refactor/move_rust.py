@@ -192,7 +192,8 @@ class _RustFile:
             node = self._root.descendant_for_byte_range(match.start(), match.end())
             if climb(node, _HIDDEN) is None and not (node is not None and self._is_declared(node)):
                 segments = [(found.start(), found[0].decode()) for found in _WORD.finditer(self._text, *match.span())]
-                yield from self._in_path(segments)
+                # A module alone is never a value: a single name is a field, a label or a variable.
+                yield from self._in_path(segments) if len(segments) > 1 else ()
         if self._path in self._tree.moves and not self._move.is_rename:
             yield from self._visibilities()
             self._check_private_uses()
