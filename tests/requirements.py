@@ -273,4 +273,23 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "RISK-CLI": ("lines are answered one by one", ("test_lines_are_answered_one_by_one_and_bad_ones_too",)),
+    "DIFF-SEVERITY": (
+        "a new optional parameter is not breaking; a removed, reordered or required one is",
+        ("test_a_python_signature_breaks_calls_or_does_not", "test_a_change_has_its_kind_and_severity"),
+    ),
+    "DIFF-IDENTITY": (
+        "renames and moves are recognised by structure, the most similar first; overloads do not collapse",
+        (
+            "test_the_most_similar_pair_is_taken_first",
+            "test_a_function_moved_to_another_file_is_renamed_with_its_old_path",
+            "test_overloads_of_typescript_do_not_collapse",
+        ),
+    ),
+    "DIFF-WHOLE": (
+        "the hint is computed from all changes; what was left out is said",
+        (
+            "test_pages_together_are_the_whole_and_every_hint_is_that_of_all",
+            "test_too_many_files_are_bounded_and_said",
+        ),
+    ),
 }

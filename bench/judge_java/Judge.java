@@ -2,6 +2,7 @@ import com.sun.source.tree.ArrayTypeTree;
 import com.sun.source.tree.ClassTree;
 import com.sun.source.tree.CompilationUnitTree;
 import com.sun.source.tree.IdentifierTree;
+import com.sun.source.tree.ImportTree;
 import com.sun.source.tree.MemberReferenceTree;
 import com.sun.source.tree.MemberSelectTree;
 import com.sun.source.tree.MethodTree;
@@ -29,7 +30,13 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import javax.lang.model.element.Element;
 import javax.lang.model.element.ElementKind;
+import javax.lang.model.element.ExecutableElement;
+import javax.lang.model.element.TypeElement;
 import javax.lang.model.element.TypeParameterElement;
+import javax.lang.model.type.DeclaredType;
+import javax.lang.model.type.TypeMirror;
+import javax.lang.model.util.ElementFilter;
+import javax.lang.model.util.Elements;
 import javax.tools.Diagnostic;
 import javax.tools.DiagnosticCollector;
 import javax.tools.JavaCompiler;
@@ -40,16 +47,20 @@ import javax.tools.ToolProvider;
 /**
  * Writes what the Java compiler says each identifier of a repository means.
  *
- * <pre>java Judge.java REPOSITORY OUT.jsonl [CLASSPATH]</pre>
+ * <pre>java Judge.java REPOSITORY OUT.jsonl [CLASSPATH [--families]]</pre>
  *
  * <p>One line per identifier that resolves to a declaration inside the repository: {"path", "start", "name", "kind",
  * "defs": [{"path", "start"}]}, offsets in bytes. The kind is "attribute" for what stands after a dot or {@code ::} and
  * "name" for the rest. All files are compiled together; what needs libraries that are not on the class path stays open.
+ * With {@code --families} constructors are uses of their class, static imports of the members they name, and each method that overrides another has a line of the
+ * kind "family" with that other one.
  */
 public final class Judge {
     private final Path root;
     private final Map<String, Source> sources = new HashMap<>();
     private final TreeMap<String, TreeMap<Integer, String>> answers = new TreeMap<>();
+    private boolean wantsFamilies;
+    private Elements elements;
     private Trees trees;
     private SourcePositions positions;
 
@@ -59,10 +70,11 @@ public final class Judge {
 
     public static void main(String[] arguments) throws IOException {
         if (arguments.length < 2) {
-            System.err.println("usage: java Judge.java REPOSITORY OUT.jsonl [CLASSPATH]");
+            System.err.println("usage: java Judge.java REPOSITORY OUT.jsonl [CLASSPATH [--families]]");
             System.exit(2);
         }
         Judge judge = new Judge(Path.of(arguments[0]).toRealPath());
+        judge.wantsFamilies = List.of(arguments).contains("--families");
         judge.read(arguments.length > 2 ? arguments[2] : "");
         judge.write(Path.of(arguments[1]));
     }
@@ -81,6 +93,7 @@ public final class Judge {
                     null, manager, problems, options, null, manager.getJavaFileObjectsFromPaths(files));
             trees = Trees.instance(task);
             positions = trees.getSourcePositions();
+            elements = task.getElements();
             List<CompilationUnitTree> units = new ArrayList<>();
             task.parse().forEach(units::add);
             try {
@@ -251,6 +264,67 @@ public final class Judge {
                 add(end - name.length(), name, "attribute");
             }
             return super.visitMemberReference(tree, nothing);
+        }
+
+        @Override
+        public Void visitClass(ClassTree tree, Void nothing) {
+            if (wantsFamilies && trees.getElement(getCurrentPath()) instanceof TypeElement type) {
+                List<ExecutableElement> methods = ElementFilter.methodsIn(elements.getAllMembers(type));
+                for (TypeElement base : basesOf(type, new ArrayList<>())) {
+                    for (ExecutableElement method : methods) {
+                        for (ExecutableElement other : ElementFilter.methodsIn(base.getEnclosedElements())) {
+                            if (elements.overrides(method, other, type)) {
+                                write(placeOf(method), method.getSimpleName().toString(), "family", placeOf(other));
+                            }
+                        }
+                    }
+                }
+                for (ExecutableElement one : ElementFilter.constructorsIn(type.getEnclosedElements())) {
+                    if (elements.getOrigin(one) == Elements.Origin.EXPLICIT) {
+                        write(placeOf(one), type.getSimpleName().toString(), "name", placeOf(type));
+                    }
+                }
+            }
+            return super.visitClass(tree, nothing);
+        }
+
+        @Override
+        public Void visitImport(ImportTree tree, Void nothing) {
+            // A static import names all members of that name; the compiler gives it no element.
+            if (wantsFamilies && tree.isStatic() && tree.getQualifiedIdentifier() instanceof MemberSelectTree select
+                    && trees.getElement(new TreePath(new TreePath(getCurrentPath(), select), select.getExpression()))
+                            instanceof TypeElement type) {
+                String name = select.getIdentifier().toString();
+                int start = (int) positions.getEndPosition(unit, select) - name.length();
+                String here = "{\"path\": \"" + source.path + "\", \"start\": " + source.bytes[start] + "}";
+                for (Element member : elements.getAllMembers(type)) {
+                    if (member.getSimpleName().contentEquals(name)) {
+                        write(here, name, "name", placeOf(member));
+                    }
+                }
+            }
+            return super.visitImport(tree, nothing);
+        }
+
+        private List<TypeElement> basesOf(TypeElement type, List<TypeElement> found) {
+            List<TypeMirror> above = new ArrayList<>(type.getInterfaces());
+            above.add(type.getSuperclass());
+            for (TypeMirror one : above) {
+                if (one instanceof DeclaredType declared && declared.asElement() instanceof TypeElement base) {
+                    found.add(base);
+                    basesOf(base, found);
+                }
+            }
+            return found;
+        }
+
+        private void write(String place, String name, String kind, String meant) {
+            if (place == null || meant == null) {
+                return;
+            }
+            String line = place.substring(0, place.length() - 1) + ", \"name\": \"" + name + "\", \"kind\": \"" + kind
+                    + "\", \"defs\": [" + meant + "]}";
+            answers.computeIfAbsent("", key -> new TreeMap<>()).put(answers.get("").size(), line);
         }
 
         private void add(int start, String name, String kind) {

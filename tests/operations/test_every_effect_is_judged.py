@@ -248,7 +248,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
         Sample({"message": "m", "paths": ["a.txt"]}, _dirty),
         Sample({"message": "m", "amend": True}, _staged),
     ),
-    "git_diff": (Sample({}, _dirty),),
+    "git_diff": (Sample({}, _dirty), Sample({"view": "structural"}, _dirty)),
     "git_history": (Sample({"path": "a.txt"}),),
     "git_inspect": (Sample({"ref": "HEAD"}),),
     "git_log": (Sample({}),),
@@ -369,6 +369,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "reset_budget": (Sample({}),),
     "run": (Sample({"program": "print(len(search('a')))"}),),
     "search": (Sample({"query": "one"}),),
+    "semantic_diff": (Sample({}, _dirty),),
     "select_active_intent": (Sample({"intent_id": "INT-1"}),),
     "undo": (
         Sample({}),

@@ -46,6 +46,8 @@ STEPS: list[Step] = [
     ("write_source", {"changes": [{"path": "new.txt", "action": "create", "content": "new\n"}]}),
     ("write_source", {"changes": [{"path": "n2.txt", "action": "create", "content": "x\n"}], "dry_run": True}),
     ("git_diff", {}),
+    ("git_diff", {"view": "structural"}),
+    ("semantic_diff", {}),
     ("git_stage", {"paths": ["new.txt"]}),
     ("git_stash", {"action": "push"}),
     ("git_stash", {"action": "list"}),

@@ -120,6 +120,7 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
     "Index and refactoring": (
         (4001, "INDEX_CORRUPT", FIX, "The index is damaged.", "Nothing to do: it is rebuilt from the files."),
         (4002, "REFACTOR_DIVERGENCE", FIX, "Contexts disagree on what the symbol is.", "Name one of the contexts in the details with `context_id`."),
+        (4003, "EPOCH_NOT_KEPT", FIX, "The index no longer knows the files of that epoch.", "Use one of the epochs that the message names, or a git ref."),
         (4010, "REFACTOR_NOT_FOUND", FIX, "There is no planned refactoring of that id.", "Plan it again; the id is in the answer of refactor_rename, refactor_move or refactor_impact."),
         (4011, "REFACTOR_EXPIRED", FIX, "The planned refactoring is too old.", "Plan it again."),
         (4012, "REFACTOR_CONFLICT", FIX, "The refactoring would change what other code means, or the files do not fit it.", "Look at the places that the message names; choose another name or edit them first."),

@@ -154,6 +154,18 @@ def read_difference(root: Path, comparison: Comparison) -> Difference:
     )
 
 
+def list_changes(root: Path, comparison: Comparison) -> tuple[RawChange, ...]:
+    """Return which files differ, renames recognised, without comparing their lines; an unmerged file comes once.
+
+    Raises:
+        CodePlaneError: git failed.
+    """
+    options = (*_LISTED, "--raw", "--no-abbrev", "--submodule=short", "-l5000")
+    output = ask_git(root, "diff", *options, *_sides(comparison), *pathspecs(comparison.paths))
+    # Git lists a conflicted file first and then compares it.
+    return tuple({change.path: change for change in RawReader(output).changes()}.values())
+
+
 def _counted(change: RawChange, pieces: list[bytes]) -> RawChange:
     """Return a change with the counts of its patch, which is cheaper than letting git compare everything twice."""
     insertions = deletions = 0

@@ -37,6 +37,8 @@ PACK_IS_CUT: Final = "its text file is missing or cut"
 _LOCK_SECONDS: Final = 600.0
 # For this many epochs the index knows which facts the files had.
 KEPT_SNAPSHOTS: Final = 50
+# Under this number are the facts that files had before the oldest of these epochs.
+BEFORE_SNAPSHOTS: Final = 0
 # The contexts that were declared when the index was built.
 DECLARED: Final = "declared_contexts"
 # This many bytes of text that no file holds are kept, whatever the size of the rest.

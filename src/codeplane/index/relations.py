@@ -18,6 +18,7 @@ from codeplane.index.method_shapes import has_same_parameters
 from codeplane.index.symbol_search import SymbolHit, meant_by
 from codeplane.languages.catalog import linking_rules
 from codeplane.languages.facts import NONE, DefinitionKind
+from codeplane.languages.linking import LinkingRules
 
 _TYPES: Final = frozenset(int(kind) for kind in (*CLASS_LIKE, DefinitionKind.TYPE)) - {int(DefinitionKind.MODULE)}
 _IMPORTING: Final = frozenset({Step.IMPORT, Step.STAR})
@@ -59,6 +60,10 @@ def type_graph(reader: FactReader, language: str) -> TypeGraph | None:
     rules = linking_rules(language)
     if rules is None:
         return None
+    return reader.of_epoch(f"types {language}", lambda: _built_graph(reader, rules))
+
+
+def _built_graph(reader: FactReader, rules: LinkingRules) -> TypeGraph:
     graph = TypeGraph()
     for file in reader.files_with_facts(lambda one: linking_rules(one) is rules):
         outline = reader.outline(file.facts_id or 0)

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from codeplane.index.contexts.model import ParseQuality
 from codeplane.index.facts.encoded import named_definitions
 from codeplane.index.index_store import (
+    BEFORE_SNAPSHOTS,
     DECLARED,
     KEPT_SNAPSHOTS,
     IndexedFile,
@@ -369,10 +370,16 @@ class StructureUpdate:
         return row is None or row[0] != text
 
     def _take_snapshot(self, files: Mapping[str, TreeFile], changes: FileChanges, epoch: int) -> None:
-        """Remember which facts the files of this epoch had; those of the oldest epochs go."""
+        """Remember which facts the files of this epoch had; those of the oldest epochs become the state before."""
         rows = [(epoch, path, files[path].facts_id if path in files else None) for path in sorted(changes.all)]
         self._connection.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", rows)
-        self._connection.execute("DELETE FROM snapshots WHERE epoch <= ?", (epoch - KEPT_SNAPSHOTS,))
+        old = (BEFORE_SNAPSHOTS, epoch - KEPT_SNAPSHOTS)
+        self._connection.execute(
+            "INSERT OR REPLACE INTO snapshots SELECT ?1, path, facts_id FROM snapshots WHERE epoch > ?1 AND epoch <= ?2"
+            " ORDER BY epoch",
+            old,
+        )
+        self._connection.execute("DELETE FROM snapshots WHERE epoch > ? AND epoch <= ?", old)
 
 
 def _configures(family: _Family, texts_read: frozenset[str], path: str) -> bool:

@@ -178,15 +178,26 @@ def load_language(name: str) -> Language | None:
         code = import_module(f"codeplane.languages.{row.folder}.extract")
         extract, grammar = code.DIALECTS[name]
         return Language(name, row.depth, extract, linking_rules(name), grammar)
-    module, _, function = row.grammar.partition(":")
-    # Imported for the first file that is read, see above.
-    from tree_sitter import Language as Grammar  # noqa: PLC0415
-
-    grammar = Grammar(getattr(import_module(module), function or "language")())
+    grammar = _grammar_of(row)
     is_outline = row.depth is Depth.STRUCTURE
     load_extract = import_module("codeplane.languages.queries.loading").load_extract
     extract = load_extract(name, grammar, row.comments, row.block_comments, is_outline=is_outline)
     return Language(name, row.depth, extract)
+
+
+@cache
+def load_grammar(name: str) -> "Grammar | None":
+    """Return the grammar of a language, None when its files are known as text only."""
+    language = load_language(name)
+    return None if language is None else language.grammar or _grammar_of(_ROWS[name])
+
+
+def _grammar_of(row: LanguageRow) -> "Grammar":
+    module, _, function = row.grammar.partition(":")
+    # Imported for the first file that is read, see above.
+    from tree_sitter import Language as Grammar  # noqa: PLC0415
+
+    return Grammar(getattr(import_module(module), function or "language")())
 
 
 @cache

@@ -45,6 +45,7 @@ _TOOLS = (
     "run",
     "search",
     "select_active_intent",
+    "semantic_diff",
     "undo",
     "write_source",
 )

@@ -1,7 +1,7 @@
 """`git_diff`: changed lines between commits, the index and the working tree, page by page."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -27,6 +27,12 @@ from codeplane.operations.patches import (
     render_files,
     stats_of,
 )
+from codeplane.operations.semantic_diff import (
+    SemanticDiffRequest,
+    SemanticDiffResult,
+    render_structural,
+    structural_diff,
+)
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_diff"
@@ -51,6 +57,9 @@ class GitDiffRequest(Request):
     target: str | None = Field(None, min_length=1, max_length=500, description="New side.")
     staged: bool = Field(False, description="The index against HEAD.")
     paths: Annotated[list[PathText], ListOfOne, Field(max_length=500)] = Field(default_factory=list)
+    view: Literal["text", "structural"] = Field(
+        "text", description="structural: changed definitions, what breaks; base HEAD."
+    )
     context_lines: int = Field(3, ge=0, le=1000, json_schema_extra=RARELY)
     limit: int | None = Field(
         None, ge=1, le=5000, description="Lines per answer; default about 8 kB.", json_schema_extra=RARELY
@@ -76,6 +85,7 @@ class GitDiffResult(Result):
     untracked: list[str] = Field(default_factory=list, description="Untracked files; a diff never shows them.")
     untracked_count: int = 0
     staged_not_shown: int = Field(0, description="Staged changes that this comparison does not include.")
+    structural: SemanticDiffResult | None = Field(None, description="With view=structural; then `files` is empty.")
     pagination: Pagination
 
 
@@ -92,6 +102,8 @@ def _effects(_workspace: Workspace, request: GitDiffRequest) -> Effects:
 
 
 def _handle(context: CallContext, request: GitDiffRequest) -> GitDiffResult:
+    if request.view == "structural":
+        return _structural(context, request)
     question = _question(context, request)
     root, position = context.workspace.root, context.position
     difference = read_difference(root, question.comparison)
@@ -113,6 +125,20 @@ def _handle(context: CallContext, request: GitDiffRequest) -> GitDiffResult:
             next_cursor=context.next_page(_rest(question, difference, rest)) if rest is not None else None,
             total_estimate=len(difference.files),
         ),
+    )
+
+
+def _structural(context: CallContext, request: GitDiffRequest) -> GitDiffResult:
+    """Return the semantic diff; without a base the last commit is the old side, so that staged changes count."""
+    context.fresh_index()
+    asked = SemanticDiffRequest(base=request.base or "HEAD", target=request.target, paths=request.paths)
+    found = structural_diff(context, asked, staged=request.staged)
+    return GitDiffResult(
+        compared=f"{found.base} -> {found.target}",
+        files=[],
+        stats=DiffStats(files_changed=found.files_analyzed, insertions=0, deletions=0),
+        structural=found,
+        pagination=found.pagination,
     )
 
 
@@ -187,6 +213,8 @@ def _rest(question: _Question, difference: Difference, rest: Place) -> dict[str,
 
 
 def _render(result: GitDiffResult) -> str:
+    if result.structural is not None:
+        return render_structural(result.structural)
     stats = result.stats
     lines = [f"{result.compared}: {counted(stats.files_changed, 'file')}, +{stats.insertions} -{stats.deletions}"]
     lines.extend(f" {line}" for line in result.overview)
@@ -219,6 +247,7 @@ GIT_DIFF = Operation(
         Example("What is not staged", {}),
         Example("Everything since the last commit, in one directory", {"base": "HEAD", "paths": ["src"]}),
         Example("What a branch adds", {"base": "main...feature"}),
+        Example("What the changes mean: definitions, breaking or not, callers", {"view": "structural"}),
     ),
     profiles=frozenset({"classic", "core"}),
 )

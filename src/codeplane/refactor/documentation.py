@@ -27,6 +27,8 @@ _FENCE: Final = re.compile(rb"^(```|~~~)", re.MULTILINE)
 # A name that prose would hardly hold by chance.
 _DISTINCT: Final = re.compile(r"_|[a-z][A-Z]|^[A-Z]\w*[a-z]|\d")
 _MAX_FILES: Final = 2_000
+# A common word is in every other sentence; more places of low confidence than this help nobody.
+_MAX_LOW: Final = 100
 
 
 def documentation_sites(
@@ -35,7 +37,14 @@ def documentation_sites(
     """Yield the places in comments and documentation, and strings that may name the symbol at run time."""
     if not settings.enabled:
         return
-    endings = tuple(settings.scan_extensions.split())
+    n_low = 0
+    for one in _all_sites(renaming, files_with, tuple(settings.scan_extensions.split())):
+        n_low += one.confidence == LOW
+        if one.confidence != LOW or n_low <= _MAX_LOW:
+            yield one
+
+
+def _all_sites(renaming: Renaming, files_with: Callable[[str], list[str]], endings: tuple[str, ...]) -> Iterator[Edit]:
     reader = renaming.reader
     paths = [renaming.hit.file.path] if renaming.is_local else files_with(renaming.old)[:_MAX_FILES]
     is_shared = _n_definitions(reader, renaming.old) > len(renaming.family.places)
@@ -64,8 +73,9 @@ def _in_document(renaming: Renaming, file: FactFile, text: bytes, *, is_shared: 
 def _in_source(renaming: Renaming, file: FactFile, text: bytes, *, is_shared: bool) -> Iterator[Edit]:
     root: Node | None = None
     begin, end = _extent(renaming, file)
+    code = frozenset(renaming.reader.columns(file.facts_id or 0).starts)
     for match in _words(renaming, text):
-        if not begin <= match.start() < end:
+        if not begin <= match.start() < end or match.start() in code:
             continue
         root = root or root_of(file.path, text)
         node = root.descendant_for_byte_range(match.start(), match.end()) if root is not None else None

@@ -19,11 +19,12 @@ from codeplane.index.reference_search import Symbol, find_possible_references, r
 from codeplane.index.relations import subclasses, type_graph
 from codeplane.index.symbol_search import SymbolHit, symbol_at
 from codeplane.languages.catalog import linking_rules
-from codeplane.languages.facts import DefinitionKind, ReferenceRole
+from codeplane.languages.facts import DefinitionKind
 from codeplane.refactor.family import Family
 from codeplane.refactor.plan import CODE, QUESTION, Edit, edit_at
 
 _MEMBERS: Final = frozenset({DefinitionKind.METHOD, DefinitionKind.PROPERTY, DefinitionKind.FIELD})
+_CALLABLE: Final = frozenset({DefinitionKind.FUNCTION, DefinitionKind.METHOD, DefinitionKind.PROPERTY})
 _VALUES: Final = frozenset({DefinitionKind.VARIABLE, DefinitionKind.CONSTANT, DefinitionKind.PARAMETER})
 # Syntax in which one word is both a key and the variable of that name.
 _SHORTHAND: Final = frozenset(
@@ -74,7 +75,12 @@ class Renaming:
     @cached_property
     def is_local(self) -> bool:
         """Tell whether nothing outside of a function can name the symbol."""
-        return self.hit.number >= self.reader.outline_of(self.hit.file.file_id).n_visible
+        outline = self.reader.outline_of(self.hit.file.file_id)
+        if self.hit.number >= outline.n_visible or self.hit.kind is DefinitionKind.PARAMETER:
+            return True
+        scope = outline.definition_rows.column(SCOPE)[self.hit.number]
+        bodies = zip(outline.definition_rows.column(BODY_SCOPE), outline.kinds, strict=True)
+        return self.hit.kind in _VALUES and any(body == scope and kind in _CALLABLE for body, kind in bodies)
 
     def edit(self, file: FactFile, text: bytes, start: int, **more: object) -> Edit | None:
         """Return the edit of a name at a place; None when another word is there, such as an alias."""
@@ -398,32 +404,36 @@ def questions(
         return
     rules = linking_rules(renaming.hit.file.language)
     names = frozenset(one.name for one in _callees(renaming)) if renaming.hit.kind is DefinitionKind.PARAMETER else None
+    near = {path for name in names for path in files_with(name)} if names is not None else None
     for path in files_with(renaming.old):
-        file = renaming.reader.file_at(path)
+        file = renaming.reader.file_at(path) if near is None or path in near else None
         if file is None or file.facts_id is None or linking_rules(file.language) is not rules:
             continue
         if rules is None and path != renaming.hit.file.path:
             continue
-        for found in find_possible_references(renaming.reader, renaming.symbol, [path], None):
-            if (path, found.start) in taken or found.role is ReferenceRole.DEFINITION:
-                continue
-            edit = _question(renaming, file, found.start, names)
-            if edit is not None:
-                yield edit
+        possible = find_possible_references(renaming.reader, renaming.symbol, [path], None)
+        starts = [one.start for one in possible if (path, one.start) not in taken]
+        if starts:
+            yield from _questions_in(renaming, FileView(renaming.reader, file), starts, names)
 
 
-def _question(renaming: Renaming, file: FactFile, start: int, callees: frozenset[str] | None) -> Edit | None:
-    view = FileView(renaming.reader, file)
-    position = view.columns.starts.index(start) if start in view.columns.starts else -1
-    link = view.columns.links[position]
-    if callees is not None and not (link == OF_CALL and _is_call_of(view, start, callees)):
-        return None
-    if not renaming.is_member and callees is None and not _may_be_plain(renaming, view, position, link):
-        return None
-    why, settle = _RECEIVERS.get(link, ("the type of its receiver is not known", "find the type of the receiver"))
-    if link >= FIRST_EXPRESSION:
-        why = f"`{view.receiver_shape(position)}` has no known type"
-    return renaming.edit(file, view.text, start, group=QUESTION, tier=Tier.ANCHORED, why=why, settle=settle)
+def _questions_in(
+    renaming: Renaming, view: FileView, starts: list[int], callees: frozenset[str] | None
+) -> Iterator[Edit]:
+    positions = {start: position for position, start in enumerate(view.columns.starts)}
+    for start in starts:
+        position = positions[start]
+        link = view.columns.links[position]
+        if callees is not None and not (link == OF_CALL and _is_call_of(view, start, callees)):
+            continue
+        if not renaming.is_member and callees is None and not _may_be_plain(renaming, view, position, link):
+            continue
+        why, settle = _RECEIVERS.get(link, ("the type of its receiver is not known", "find the type of the receiver"))
+        if link >= FIRST_EXPRESSION:
+            why = f"`{view.receiver_shape(position)}` has no known type"
+        edit = renaming.edit(view.file, view.text, start, group=QUESTION, tier=Tier.ANCHORED, why=why, settle=settle)
+        if edit is not None:
+            yield edit
 
 
 def _is_call_of(view: FileView, start: int, names: frozenset[str]) -> bool:

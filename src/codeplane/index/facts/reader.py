@@ -141,6 +141,10 @@ class FactReader:
                 found.add(facts_id)
         return found
 
+    def of_epoch(self, name: str, make: Callable[[], _T]) -> _T:
+        """Return something that follows from all facts of this epoch; made once, because it takes a second or so."""
+        return self._cache.get(f"{name} {self._generation}", self.epoch, make)
+
     def columns(self, facts_id: int) -> Columns:
         """Return the columns of some facts."""
         return self._cache.get(

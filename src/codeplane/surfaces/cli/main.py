@@ -22,6 +22,7 @@ COMMANDS = {
     "clear": "Remove derived data; with --all everything CodePlane stores here.",
     "completion": "Print the completion script for a shell.",
     "demo": "Show CodePlane at work on a sample repository.",
+    "diff": "Show changed lines, or with --structural what they mean.",
     "down": "Stop the server.",
     "doctor": "Check that everything CodePlane needs is in order.",
     "explain": "Show why a call was allowed or not.",
