@@ -175,12 +175,23 @@ def test_an_import_of_the_module_itself_keeps_a_file(tmp_path: Path) -> None:
     assert draft.reasons == ("m.js:1: still refers to it: import './a.js';",)
 
 
-def test_an_override_that_decides_calls_stays(tmp_path: Path) -> None:
-    text = "class A:\n    def f(self):\n        pass\n\n\nclass B(A):\n    def f(self):\n        pass\n\n\nB().f()\n"
-    root = make_repository(tmp_path / "repo", {**PKG, "p/a.py": text})
+OVERRIDE = "class A:\n    def f(self):\n        pass\n\n\nclass B(A):\n    def f(self):\n        pass\n"
+
+
+def test_an_override_that_its_own_type_calls_stays(tmp_path: Path) -> None:
+    files = {**PKG, "p/a.py": OVERRIDE + "\n    def g(self):\n        self.f()\n"}
+    root = make_repository(tmp_path / "repo", dict(files))
     draft = planned(root, lambda reader: plan_delete(reader, "p/a.py::B.f"))
-    assert draft.status in {BLOCKED, READY}
-    assert draft.status == BLOCKED or draft.warnings
+    assert draft.reasons == ("p/a.py:11: still refers to it: self.f()",)
+
+
+def test_what_is_overridden_and_what_is_unsure_is_said(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "repo", {**PKG, "p/a.py": OVERRIDE + "\n\nB().f()\n"})
+    draft = planned(root, lambda reader: plan_delete(reader, "p/a.py::B.f"))
+    assert draft.warnings == (
+        "It overrides p/a.py::A.f; calls of that may run it.",
+        "1 use of the name could not be resolved and may mean it.",
+    )
 
 
 def test_affected_tests_are_named(tmp_path: Path) -> None:

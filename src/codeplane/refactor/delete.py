@@ -8,6 +8,7 @@ from typing import Any, Final
 from tree_sitter import Node
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.printable import counted
 from codeplane.index.facts.file_view import FileView
 from codeplane.index.facts.outline import NAME_START
 from codeplane.index.facts.reader import FactFile, FactReader, Place
@@ -21,6 +22,7 @@ from codeplane.index.reference_search import (
     hit_at,
     symbols_of,
 )
+from codeplane.index.relations import ancestors, holder_of, type_graph
 from codeplane.index.symbol_search import Match, SymbolHit, SymbolScope, find_symbols, symbol_at
 from codeplane.languages.catalog import dialect_of, linking_rules
 from codeplane.languages.facts import DefinitionKind, ReferenceRole
@@ -52,6 +54,7 @@ class _Deletion:
     spans: dict[str, list[Span]] = field(default_factory=lambda: defaultdict(list))
     cuts: dict[str, dict[Span, str]] = field(default_factory=lambda: defaultdict(dict))
     reasons: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     hits: dict[Tier, list[ReferenceHit]] = field(default_factory=lambda: defaultdict(list))
 
     def covers(self, path: str, start: int) -> bool:
@@ -146,6 +149,7 @@ def _find_module_imports(deletion: _Deletion) -> None:
 
 def _of_symbol(reader: FactReader, symbol: Symbol) -> _Deletion:
     deletion = _Deletion(reader, f"{symbol.asked.file.path}::{symbol.asked.lexical_path}")
+    deletion.warnings += _overridden(reader, symbol.asked)
     for file_id, numbers in _by_file(symbol.alternatives).items():
         file = reader.file(file_id)
         if file is None or file.facts_id is None:
@@ -164,6 +168,22 @@ def _of_symbol(reader: FactReader, symbol: Symbol) -> _Deletion:
             (file_id, number) for number in range(outline.n_visible) if deletion.covers(file.path, int(starts[number]))
         )
     return deletion
+
+
+def _overridden(reader: FactReader, hit: SymbolHit) -> Iterator[str]:
+    """Yield what the definition overrides, or may: calls of that run this one without naming it."""
+    holder = holder_of(reader, hit)
+    graph = type_graph(reader, hit.file.language)
+    if holder is None or graph is None:
+        return
+    for place in ancestors(graph, [holder]):
+        members = reader.outline_of(place[0]).members.get(place[1], {}).get(hit.name, ())
+        other = symbol_at(reader, place[0], members[0]) if members and place != holder else None
+        if other is not None:
+            yield f"It overrides {other.file.path}::{other.lexical_path}; calls of that may run it."
+        outside = [*graph.outside.get(place, ()), *graph.unresolved.get(place, ())]
+        if outside:
+            yield f"Its type inherits from {', '.join(map(str, outside[:3]))}, which may call it."
 
 
 def _joined(extents: list[Extent], text: bytes) -> list[Extent]:
@@ -255,10 +275,12 @@ def _planned(deletion: _Deletion, symbols: dict[str, list[str]]) -> Draft:
             reasons=(*reasons, f"and {more} more places") if more else reasons,
         )  # fmt: skip
     unsure = len(deletion.hits[Tier.ANCHORED]) + len(deletion.hits[Tier.UNKNOWN])
-    warnings = (f"{unsure} uses of the name could not be resolved and may mean it.",) if unsure else ()
+    if unsure:
+        deletion.warnings.append(f"{counted(unsure, 'use')} of the name could not be resolved and may mean it.")
     touched = {*deletion.files, *(one.path for one in edits)}
     return Draft(
-        "delete", deletion.subject, edits=edits, deletes=tuple(sorted(deletion.files)), warnings=warnings,
+        "delete", deletion.subject, edits=edits, deletes=tuple(sorted(deletion.files)),
+        warnings=tuple(deletion.warnings),
         details=details, hashes=hashes_of(reader, touched),
     )  # fmt: skip
 
