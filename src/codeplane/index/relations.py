@@ -238,6 +238,12 @@ def is_override(reader: FactReader, below: Place, above: Place) -> bool:
     return is_method and not mine.is_static and has_same_parameters(mine.signature, theirs.signature)
 
 
+def is_private(reader: FactReader, place: Place) -> bool:
+    """Tell whether a member is marked as private, or is so by its name."""
+    member = _member(reader, place)
+    return member.is_private or member.name.startswith("#")
+
+
 class _Member(NamedTuple):
     name: str
     language: str

@@ -23,6 +23,8 @@ _COMMENTS: Final = frozenset({"comment", "line_comment", "block_comment", "doc_c
 _STRINGS: Final = frozenset(
     {"string", "string_literal", "string_content", "interpreted_string_literal", "template_string"}
 )
+# Syntax in which a string is the key of a member.
+_KEYED: Final = frozenset({"literal_type", "subscript_expression", "lookup_type"})
 _FENCE: Final = re.compile(rb"^(```|~~~)", re.MULTILINE)
 # A name that prose would hardly hold by chance.
 _DISTINCT: Final = re.compile(r"_|[a-z][A-Z]|^[A-Z]\w*[a-z]|\d")
@@ -82,7 +84,7 @@ def _in_source(renaming: Renaming, file: FactFile, text: bytes, *, is_shared: bo
         kind = _text_kind(node)
         if kind == "comment":
             yield _site(renaming, file, text, match, is_code=_is_marked(text, match), is_shared=is_shared)
-        elif kind == "string" and not renaming.is_local and _names_symbol(renaming, text, match):
+        elif kind == "string" and not renaming.is_local and _names_symbol(renaming, text, match, node):
             yield edit_at(
                 file.path, text, match.span(), renaming.new, group=QUESTION, tier=Tier.ANCHORED,
                 why="a string that may name it at run time", settle="see what reads the string",
@@ -140,9 +142,13 @@ def _site(
     )
 
 
-def _names_symbol(renaming: Renaming, text: bytes, match: re.Match[bytes]) -> bool:
-    """Tell whether a string is a dotted path that ends in the symbol, such as one that a test replaces."""
+def _names_symbol(renaming: Renaming, text: bytes, match: re.Match[bytes], node: Node | None) -> bool:
+    """Tell whether a string is a dotted path that ends in the symbol, or a key by which a member is reached."""
     hit = renaming.hit
+    while node is not None and node.type in _STRINGS | {"string_fragment"}:
+        node = node.parent
+    if node is not None and node.type in _KEYED:
+        return renaming.is_member
     before = re.search(rb"([\w.]+)\.$", text[max(0, match.start() - 200) : match.start()])
     if before is None:
         line = text[text.rfind(b"\n", 0, match.start()) + 1 : match.start()]

@@ -17,6 +17,7 @@ from codeplane.index.relations import (
     ancestors,
     holder_of,
     is_override,
+    is_private,
     members_of,
     rust_impls,
     subclasses,
@@ -75,6 +76,8 @@ def family_of(reader: FactReader, hit: SymbolHit) -> Family:
         family.add(place)
     if family.holder is not None:
         _add_overrides(reader, family, hit)
+    elif hit.file.language == "rust":
+        _add_rust_impls(reader, family, None, hit.name)
     return family
 
 
@@ -149,9 +152,9 @@ def _kind(reader: FactReader, place: Place) -> DefinitionKind:
     return DefinitionKind(reader.outline_of(place[0]).kinds[place[1]])
 
 
-def _add_rust_impls(reader: FactReader, family: Family, holder: Place, name: str) -> None:
-    """Add the methods that implement one of a trait, and the trait's own for one of an `impl` block."""
-    trait = holder if _kind(reader, holder) is DefinitionKind.TRAIT else None
+def _add_rust_impls(reader: FactReader, family: Family, holder: Place | None, name: str) -> None:
+    """Add the members that implement one of a trait, and the trait's own for one of an `impl` block."""
+    trait = holder if holder is not None and _kind(reader, holder) is DefinitionKind.TRAIT else None
     for place in list(family.places):
         file = reader.file(place[0])
         start = int(reader.outline_of(place[0]).definition_rows.column(NAME_START)[place[1]])
@@ -174,7 +177,8 @@ def _trait_of(reader: FactReader, file: FactFile, start: int) -> tuple[str, Plac
     text = reader.text(file)
     root = root_of(file.path, text)
     node = root.descendant_for_byte_range(start, start + 1) if root is not None else None
-    while node is not None and node.type != "impl_item":
+    # A local name inside of a method is not a member of the block.
+    while node is not None and node.type not in {"impl_item", "block"}:
         node = node.parent
     trait = node.child_by_field_name("trait") if node is not None else None
     if trait is None:
@@ -211,7 +215,8 @@ def _note_outside(reader: FactReader, graph: TypeGraph, family: Family, types: l
         bases = [*graph.outside.get(holder, ()), *graph.unresolved.get(holder, ())]
         known = [one for one in bases if one.rpartition(".")[2].partition("[")[0] not in _HARMLESS_BASES]
         name = symbol_at(reader, *holder)
-        if known and name is not None and language in {"python", "javascript", "typescript", "java"}:
+        is_open = language in {"python", "javascript", "typescript"} and not is_private(reader, family.places[0])
+        if known and name is not None and is_open:
             family.doubts.append(
                 f"{name.lexical_path} inherits from {', '.join(known)[:80]}, which may define `{hit.name}` too"
             )

@@ -444,27 +444,94 @@ def _plan_alias(ground: Ground, request: RenameRequest, view: FileView, bind: in
     """Plan the rename of an import alias: the word of its file, and imports of it by others."""
     columns = view.columns
     number = columns.bind_targets[bind] - 1
-    old = str(view.outline.import_rows[number][3])
-    check_new_name(view.file.language, old, request.new_name)
-    edits = {
-        start: edit_at(view.file.path, view.text, (start, start + len(old.encode())), request.new_name, why="alias")
-        for position, start in enumerate(columns.starts)
-        if columns.bind_numbers[position] - 1 == bind and columns.names[columns.name_numbers[position]] == old
-    }
-    found = [*edits.values(), *_uses_through(ground.reader, view, number, old, request.new_name)]
+    old, new = str(view.outline.import_rows[number][3]), request.new_name
+    check_new_name(view.file.language, old, new)
+    edits = {(one.path, one.start): one for one in _words_of_bind(view, bind, old, new)}
+    for one in _uses_through(ground.reader, view, number, old, new):
+        edits.setdefault((one.path, one.start), one)
+    for one in _imports_of_name(ground, view, old, new):
+        edits.setdefault((one.path, one.start), one)
+    found = list(edits.values())
     comparison = Comparison(ground.reader, view.file.language, found)
-    problems = [str(one) for one in comparison.differences(frozenset({old, request.new_name}))]
+    problems = [str(one) for one in comparison.differences(frozenset({old, new}))]
     problems += [f"{path}: would no longer parse" for path in comparison.new_errors()]
     if problems:
-        message = f"`{old}` cannot become `{request.new_name}`: {'; '.join(problems[:3])}."
+        message = f"`{old}` cannot become `{new}`: {'; '.join(problems[:3])}."
         raise CodePlaneError("REFACTOR_CONFLICT", message, details={"places": problems[:_MAX_SHOWN]})
     return Draft(
         kind=RENAME,
         subject=f"{view.file.path}::{old}",
         edits=tuple(found),
-        details={"old_name": old, "new_name": request.new_name, "kind": "alias"},
+        details={"old_name": old, "new_name": new, "kind": "alias"},
         hashes=hashes_of(ground.reader, [one.path for one in found]),
     )
+
+
+def _words_of_bind(view: FileView, bind: int, old: str, new: str) -> list[Edit]:
+    """Return the edits of a name that an import binds; of `x as x` only the alias."""
+    columns = view.columns
+    row = view.outline.import_rows[columns.bind_targets[bind] - 1]
+    length = len(old.encode())
+    starts = [
+        start
+        for position, start in enumerate(columns.starts)
+        if columns.bind_numbers[position] - 1 == bind and columns.names[columns.name_numbers[position]] == old
+    ]
+    inside = [start for start in starts if row[6] <= start < row[7]]
+    # Without an alias the only word is the imported name itself.
+    skipped = inside[:-1] if row[3] else []
+    return [
+        edit_at(view.file.path, view.text, (start, start + length), new, why="alias")
+        for start in starts
+        if start not in skipped
+    ]
+
+
+def _imports_of_name(ground: Ground, view: FileView, old: str, new: str) -> list[Edit]:
+    """Return the imports of a name from a file, their uses, and the imports from those files in turn.
+
+    Links say nothing of a name whose definition is outside of the repository.
+    """
+    found: list[Edit] = []
+    waiting, seen = [view.file], {view.file.file_id}
+    while waiting:
+        module = waiting.pop().modules.split("\n")[0]
+        rows = (
+            ground.reader.connection.execute(
+                "SELECT file_id, source FROM located WHERE name = ? OR module = ?", (module, module)
+            ).fetchall()
+            if module
+            else []
+        )
+        for file_id, source in rows:
+            file = ground.reader.file(file_id)
+            if file is None or file.facts_id is None or file_id in seen:
+                continue
+            other = FileView(ground.reader, file)
+            edits = _imported_words(other, source, old, new)
+            found += edits
+            seen.add(file_id)
+            if edits and any(row[1] == source and row[2] == old and not row[3] for row in other.outline.import_rows):
+                waiting.append(file)
+    return found
+
+
+def _imported_words(view: FileView, source: str, old: str, new: str) -> list[Edit]:
+    columns, found = view.columns, []
+    for number, row in enumerate(view.outline.import_rows):
+        if row[1] != source or row[2] != old:
+            continue
+        if row[3]:
+            at = next((one for one in columns.starts if row[6] <= one < row[7]), None)
+            if at is not None and view.text[at : at + len(old.encode())] == old.encode():
+                found.append(
+                    edit_at(view.file.path, view.text, (at, at + len(old.encode())), new, why="import of the alias")
+                )
+            continue
+        for bind, target in enumerate(columns.bind_targets):
+            if columns.bind_kinds[bind] == BindTarget.IMPORT and target - 1 == number:
+                found += _words_of_bind(view, bind, old, new)
+    return found
 
 
 def _uses_through(reader: FactReader, view: FileView, number: int, old: str, new: str) -> list[Edit]:

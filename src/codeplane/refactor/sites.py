@@ -12,7 +12,7 @@ from tree_sitter import Node
 from codeplane.index.call_sites import root_of
 from codeplane.index.facts.columns import FIRST_EXPRESSION, OF_CALL, OF_EXPRESSION
 from codeplane.index.facts.file_view import FileView
-from codeplane.index.facts.outline import BODY_SCOPE, NAME, NAME_START, PATH, SCOPE
+from codeplane.index.facts.outline import BODY_SCOPE, NAME, NAME_START, OWNER, PATH, SCOPE
 from codeplane.index.facts.reader import FactFile, FactReader
 from codeplane.index.linking.stored_links import Step, Tier
 from codeplane.index.reference_search import Symbol, find_possible_references, reference_positions, symbols_of
@@ -24,6 +24,7 @@ from codeplane.refactor.family import Family
 from codeplane.refactor.plan import CODE, QUESTION, Edit, edit_at
 
 _MEMBERS: Final = frozenset({DefinitionKind.METHOD, DefinitionKind.PROPERTY, DefinitionKind.FIELD})
+_TYPES: Final = frozenset({DefinitionKind.CLASS, DefinitionKind.INTERFACE, DefinitionKind.ENUM})
 _CALLABLE: Final = frozenset({DefinitionKind.FUNCTION, DefinitionKind.METHOD, DefinitionKind.PROPERTY})
 _VALUES: Final = frozenset({DefinitionKind.VARIABLE, DefinitionKind.CONSTANT, DefinitionKind.PARAMETER})
 # Syntax in which one word is both a key and the variable of that name.
@@ -70,7 +71,8 @@ class Renaming:
     @cached_property
     def is_member(self) -> bool:
         """Tell whether the symbol is reached through a value or a type."""
-        return self.family.holder is not None or self.hit.kind in _MEMBERS
+        owner = self.reader.outline_of(self.hit.file.file_id).definition_rows.column(OWNER)[self.hit.number]
+        return self.family.holder is not None or self.hit.kind in _MEMBERS or bool(owner)
 
     @cached_property
     def is_local(self) -> bool:
@@ -400,6 +402,9 @@ def questions(
     renaming: Renaming, files_with: Callable[[str], list[str]], taken: frozenset[tuple[str, int]]
 ) -> Iterator[Edit]:
     """Yield the uses of the name that may mean the symbol but could not be resolved."""
+    if renaming.is_local and renaming.hit.file.language == "rust":
+        yield from (one for one in _rust_macro_names(renaming, renaming.hit.file) if (one.path, one.start) not in taken)
+        return
     if renaming.is_local and renaming.hit.kind is not DefinitionKind.PARAMETER:
         return
     rules = linking_rules(renaming.hit.file.language)
@@ -415,6 +420,65 @@ def questions(
         starts = [one.start for one in possible if (path, one.start) not in taken]
         if starts:
             yield from _questions_in(renaming, FileView(renaming.reader, file), starts, names)
+        if names is None:
+            for edit in _hidden_uses(renaming, file):
+                if (path, edit.start) not in taken:
+                    yield edit
+
+
+def _hidden_uses(renaming: Renaming, file: FactFile) -> Iterator[Edit]:
+    """Yield uses that facts do not have: members of object literals, names in the arguments of macros."""
+    if file.language == "rust":
+        yield from _rust_macro_names(renaming, file)
+    elif file.language in {"javascript", "typescript"} and renaming.is_member:
+        yield from _object_members(renaming, file)
+
+
+def _object_members(renaming: Renaming, file: FactFile) -> Iterator[Edit]:
+    """Yield the members of objects that may have the type whose member is renamed."""
+    outline = renaming.reader.outline_of(file.file_id)
+    rows = outline.definition_rows
+    typed = {
+        number
+        for holder, members in outline.members.items()
+        if outline.kinds[holder] in _TYPES
+        for number in members.get(renaming.old, ())
+    }
+    text = renaming.reader.text(file)
+    for number, name in enumerate(rows.column(NAME)):
+        if name == renaming.old and outline.kinds[number] in _MEMBERS and number not in typed:
+            edit = renaming.edit(
+                file, text, int(rows.column(NAME_START)[number]), group=QUESTION, tier=Tier.ANCHORED,
+                why="a member of an object whose type is not known", settle="see where the object is used",
+            )  # fmt: skip
+            if edit is not None:
+                yield edit
+
+
+def _rust_macro_names(renaming: Renaming, file: FactFile) -> Iterator[Edit]:
+    text = renaming.reader.text(file)
+    if b"!" not in text:
+        return
+    known = frozenset(renaming.reader.columns(file.facts_id or 0).starts)
+    extent = _scope_extent(renaming) if renaming.is_local else (0, len(text))
+    for tree in _descendants(root_of(file.path, text), "token_tree"):
+        for node in tree.children:
+            if node.type != "identifier" or node.text != renaming.old.encode() or node.start_byte in known:
+                continue
+            if extent[0] <= node.start_byte < extent[1]:
+                edit = renaming.edit(
+                    file, text, node.start_byte, group=QUESTION, tier=Tier.ANCHORED,
+                    why="in the arguments of a macro", settle="see what the macro makes of its arguments",
+                )  # fmt: skip
+                if edit is not None:
+                    yield edit
+
+
+def _scope_extent(renaming: Renaming) -> tuple[int, int]:
+    outline = renaming.reader.outline_of(renaming.hit.file.file_id)
+    columns = renaming.reader.columns(renaming.hit.file.facts_id or 0)
+    scope = outline.definition_rows.column(SCOPE)[renaming.hit.number]
+    return columns.scope_starts[scope], columns.scope_ends[scope]
 
 
 def _questions_in(

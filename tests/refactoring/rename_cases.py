@@ -111,6 +111,25 @@ PYTHON = (
         {"a.py": "⟦*count⟧ = 0\n\n\ndef up():\n    global ⟦count⟧\n    ⟦count⟧ += 1\n", "b.py": "import a\n\na.⟦count⟧ = 2\n"},
     ),
     RenameCase(
+        "alias of an outside module that others import",
+        {
+            "pkg/__init__.py": "",
+            "pkg/compat.py": "from http import cookiejar as ⟦*cookielib⟧\n\n⟦cookielib⟧.x\n",
+            "pkg/a.py": "from .compat import ⟦cookielib⟧, other\n\n⟦cookielib⟧.y\n",
+            "pkg/b.py": "from .compat import ⟦cookielib⟧ as mine\n\nmine.z\n",
+            "pkg/c.py": "from .a import ⟦cookielib⟧\n",
+            "d.py": "import http as cookielib\n",
+        },
+    ),
+    RenameCase(
+        "alias of the same name as what it imports",
+        {
+            "pkg/__init__.py": "from .a import load as ⟦*load⟧\n",
+            "pkg/a.py": "def load():\n    pass\n",
+            "use.py": "from pkg import ⟦load⟧\nfrom pkg.a import load as mine\n\n⟦load⟧()\nmine()\n",
+        },
+    ),
+    RenameCase(
         "method looked up by a string is asked about",
         {"a.py": "class A:\n    def ⟦*run⟧(self):\n        return getattr(self, '⟬run⟭')\n"},
     ),
@@ -147,6 +166,16 @@ JAVASCRIPT = (
                 "export class Disc implements Shape { ⟦area⟧(n: number) { return this.⟦area⟧(n) } }\n"
                 "export class Coin extends Disc { ⟦area⟧(n: number) { return super.⟦area⟧(n) } static area() {} }\n"
                 "export function f(s: Shape, x: any) { s.⟦area⟧(1); x.⟬area⟭(2) }\n"
+            ),
+        },
+    ),
+    RenameCase(
+        "members of objects and keys of types are asked about",
+        {
+            "package.json": "{}\n",
+            "a.ts": (
+                "export interface Opt { ⟦*name⟧?: string }\nexport const o = { ⟬name⟭: 'x' }\nconst p: Opt = { ⟬name⟭: 'y' }\n"
+                "type N = Opt['⟬name⟭']\nexport function f(q: Opt) { return q.⟦name⟧ }\n"
             ),
         },
     ),
@@ -269,6 +298,13 @@ RUST = (
         {
             "Cargo.toml": CARGO,
             "src/lib.rs": 'pub struct P { pub x: i32 }\n\npub fn make() -> P { let ⟦*x⟧ = 1; println!("{⟦x⟧} {}", ⟦x⟧); P { ⟦x⟧ } }\n',
+        },
+    ),
+    RenameCase(
+        "arguments of macros are asked about",
+        {
+            "Cargo.toml": CARGO,
+            "src/lib.rs": "pub fn ⟦*load⟧() -> i32 { 1 }\n\npub fn f() { assert_it!(⟬load⟭()); ⟦load⟧(); }\n",
         },
     ),
     RenameCase(

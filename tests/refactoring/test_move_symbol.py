@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeplane.refactor.move import plan_move
-from refactor.planning import MoveCase, check_move, refused
+from refactoring.planning import MoveCase, check_move, refused
 from support.repositories import make_repository
 
 PKG = {"pyproject.toml": "[project]\nname = 'p'\n", "p/__init__.py": ""}

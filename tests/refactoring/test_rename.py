@@ -9,7 +9,7 @@ import pytest
 from codeplane.core.ids import RandomIds
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
-from refactor.rename_cases import CASES, GO_MOD, POM, RenameCase
+from refactoring.rename_cases import CARGO, CASES, GO_MOD, POM, RenameCase
 from support.doors import call, open_test_workspace, result_of
 from support.repositories import make_repository
 
@@ -137,6 +137,16 @@ def test_an_overriding_method_of_an_outside_type_is_blocked(tmp_path: Path) -> N
     }
 
     assert plan(make_repository(tmp_path / "repo", files), "A.java::A.toString")["status"] == "blocked"
+
+
+@pytest.mark.parametrize("item", ["fn fmt(&self) {}", "type Err = ();", "const C: i32 = 1;"])
+def test_a_member_of_an_outside_trait_is_blocked(tmp_path: Path, item: str) -> None:
+    name = item.split()[1].partition("(")[0].rstrip(":")
+    text = f"pub struct S;\n\nimpl core::fmt::Debug for S {{ {item} }}\n"
+    root = make_repository(tmp_path / "repo", {"Cargo.toml": CARGO, "src/lib.rs": text})
+    column = text.split("\n")[2].index(f" {name}") + 1
+
+    assert plan(root, f"src/lib.rs:3:{column}", "renamed" if name.islower() else "Renamed")["status"] == "blocked"
 
 
 def test_a_file_with_syntax_errors_blocks(tmp_path: Path) -> None:

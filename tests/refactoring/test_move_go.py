@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeplane.refactor.move import plan_move
-from refactor.planning import MoveCase, check_move, files_of, move, refused
+from refactoring.planning import MoveCase, check_move, files_of, move, refused
 from support.repositories import make_repository
 
 MOD = {"go.mod": "module example.com/m\n\ngo 1.21\n"}

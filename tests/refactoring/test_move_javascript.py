@@ -7,7 +7,7 @@ import pytest
 
 from codeplane.core.processes import ProcessRequest, run_process
 from codeplane.refactor.plan import QUESTION
-from refactor.planning import MoveCase, check_move, files_of, move
+from refactoring.planning import MoveCase, check_move, files_of, move
 from support.repositories import make_repository
 
 PKG = {"package.json": '{"name": "p"}\n'}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from refactor.planning import MoveCase, check_move, files_of, move
+from refactoring.planning import MoveCase, check_move, files_of, move
 from support.repositories import make_repository
 
 PKG = {"pyproject.toml": "[project]\nname = 'p'\n", "p/__init__.py": ""}

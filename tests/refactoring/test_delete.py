@@ -7,7 +7,7 @@ import pytest
 
 from codeplane.refactor.delete import plan_delete
 from codeplane.refactor.plan import BLOCKED, NEEDS_DECISION, READY
-from refactor.planning import carry_out, files_of, planned, refused
+from refactoring.planning import carry_out, files_of, planned, refused
 from support.repositories import make_repository
 
 PKG = {"pyproject.toml": "[project]\nname = 'p'\n", "p/__init__.py": ""}

@@ -8,7 +8,7 @@ import pytest
 from codeplane.core.processes import ProcessRequest, run_process
 from codeplane.refactor.move import plan_move
 from codeplane.refactor.plan import DOCS, QUESTION
-from refactor.planning import move, planned, refused
+from refactoring.planning import move, planned, refused
 from support.repositories import make_repository
 
 PKG: dict[str, str | bytes] = {
