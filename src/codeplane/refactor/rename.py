@@ -60,7 +60,11 @@ class RenameRequest:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What planners work on: the facts, the files that contain a word, the names of all definitions, and settings."""
+    """What planners work on: the facts, the files that contain a word, the names of all definitions, and settings.
+
+    `files_below` lists files and symlinks at or below a path, `clean_paths` tells which of some paths git tracks
+    unchanged, `digest_of` gives the digest of a file as it is on disk.
+    """
 
     reader: FactReader
     files_with: Callable[[str], list[str]]
@@ -68,6 +72,9 @@ class Ground:
     is_ignored: Callable[[str], bool]
     settings: RefactorSettings
     defaults: ContextDefaults
+    files_below: Callable[[str], list[str]] = lambda _path: []
+    clean_paths: Callable[[Iterable[str]], frozenset[str]] = lambda _paths: frozenset()
+    digest_of: Callable[[str], str] = lambda _path: ""
 
 
 def plan_rename(ground: Ground, request: RenameRequest) -> Draft:
