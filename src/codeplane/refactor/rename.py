@@ -20,6 +20,7 @@ from codeplane.languages.facts import BindTarget, DefinitionKind
 from codeplane.refactor.checking import Comparison
 from codeplane.refactor.documentation import LEVELS, documentation_sites
 from codeplane.refactor.family import family_of
+from codeplane.refactor.move import plan_move
 from codeplane.refactor.naming import check_new_name, is_special
 from codeplane.refactor.plan import (
     BLOCKED,
@@ -43,6 +44,8 @@ _MANGLED: Final = re.compile(r"^__(?!.*__$)")
 _TYPES: Final = frozenset(
     {DefinitionKind.CLASS, DefinitionKind.INTERFACE, DefinitionKind.ENUM, DefinitionKind.STRUCT, DefinitionKind.TRAIT}
 )
+# Languages in which a file is called like the class it holds.
+_FOLLOWING: Final = frozenset({"java", "typescript"})
 _MAX_SHOWN: Final = 10
 
 
@@ -112,7 +115,8 @@ def _planned(ground: Ground, request: RenameRequest, renaming: Renaming) -> Draf
     texts = [one for one in docs if (one.path, one.start) not in known]
     edits, warnings = _without_ignored(ground, [*code, *asked, *texts])
     edits = _with_chosen_docs(ground, request, edits)
-    moves = _following_file(renaming)
+    moves, imports = _following_file(renaming)
+    edits += imports
     sure = [one for one in edits if one.group == CODE and one.confidence == ""]
     _check(ground, renaming, sure, moves, frozenset((one.path, one.start) for one in asked))
     status, reasons = _status(ground, request, renaming, sure)
@@ -291,14 +295,24 @@ def _with_chosen_docs(ground: Ground, request: RenameRequest, edits: list[Edit])
     return [replace(one, group=CODE) if one.group == DOCS and one.confidence in enough else one for one in edits]
 
 
-def _following_file(renaming: Renaming) -> tuple[FileMove, ...]:
-    """Return the move of a Java file that is called like its class."""
+def _following_file(renaming: Renaming) -> tuple[tuple[FileMove, ...], list[Edit]]:
+    """Return the move of a Java or TypeScript file that is called like its class, and the imports that follow it."""
     hit = renaming.hit
     folder, name = posixpath.split(hit.file.path)
     stem, ending = posixpath.splitext(name)
-    if hit.file.language != "java" or hit.kind not in _TYPES or hit.container or stem != hit.name:
-        return ()
-    return (FileMove(hit.file.path, posixpath.join(folder, renaming.new + ending)),)
+    if hit.file.language not in _FOLLOWING or hit.kind not in _TYPES or hit.container or stem != hit.name:
+        return (), []
+    target = posixpath.join(folder, renaming.new + ending)
+    if hit.file.language == "java":
+        return (FileMove(hit.file.path, target),), []
+    try:
+        moved = plan_move(renaming.reader, hit.file.path, target)
+    except CodePlaneError as error:
+        hint = "Rename the file first, or choose another name."
+        raise CodePlaneError(
+            "REFACTOR_CONFLICT", f"{hit.file.path} cannot follow: {error.message}", hint=hint
+        ) from error
+    return moved.moves, [one for one in moved.edits if one.group == CODE]
 
 
 def _check(
