@@ -41,6 +41,7 @@ from codeplane.workspace.index_moves import apply_with_index, index_span
 
 _GROUPS = {"code": CODE, "questions": QUESTION, "question": QUESTION, "docs": DOCS, "documentation": DOCS}
 _SHOWN_FILES = 8
+_SHOWN_QUESTIONS = 10
 _MIN_HASH = 8
 
 
@@ -100,6 +101,7 @@ class RefactorApplyResult(Result):
     refactor_id: str
     edits: int
     questions_left: int
+    open_questions: list[str] = Field(default_factory=list, description="The first places that were not applied.")
     moves: list[MovedFile] = Field(default_factory=list)
     replanned: list[str] = Field(default_factory=list, description="What differs from the plan that was shown.")
     doc_updates_applied: list[str] = Field(default_factory=list)
@@ -390,9 +392,8 @@ class _Applying:
 
     def _result(self, tests: Any) -> RefactorApplyResult:
         written = write_result(self.context, self.files, tests, is_applied=not self.request.dry_run)
-        left = sum(one.group == QUESTION for one in self.draft.edits) - sum(
-            one.group == QUESTION for one in self.chosen
-        )
+        chosen = {(one.path, one.start) for one in self.chosen}
+        left = [one for one in self.draft.edits if one.group == QUESTION and (one.path, one.start) not in chosen]
         verb = "would change" if self.request.dry_run else "changed"
         docs = sorted({f"{one.path}:{one.line}" for one in self.chosen if one.confidence})
         summary = (
@@ -404,7 +405,8 @@ class _Applying:
             dry_run=self.request.dry_run,
             refactor_id=self.plan.refactor_id,
             edits=len(self.chosen),
-            questions_left=left,
+            questions_left=len(left),
+            open_questions=[f"{one.path}:{one.line}: {one.text[:100]}" for one in left[:_SHOWN_QUESTIONS]],
             moves=moved_files(self.draft, self.span.before.entries if self.span is not None else ()),
             replanned=self.replanned,
             doc_updates_applied=docs[:100],
@@ -449,7 +451,8 @@ def _render(result: RefactorApplyResult) -> str:
     lines = [result.summary, f" {listed(files, _SHOWN_FILES)}"] if files else [result.summary]
     lines += [f" replanned: {one}" for one in result.replanned]
     if result.questions_left:
-        lines.append(f" {counted(result.questions_left, 'question')} not applied")
+        lines.append(f" {counted(result.questions_left, 'question')} not applied:")
+        lines += [f"  ? {one}" for one in result.open_questions]
     tests = [one.path for one in result.delta.tests_affected if one.confidence == "high"]
     if tests:
         lines.append(f" tests: {listed(tests, SHOWN_TESTS)}")
