@@ -239,8 +239,9 @@ def _witness(draft: Draft) -> Document:
         {
             "bounds": {
                 "files_scanned": files[:MAX_SITES],
-                "contexts_queried": [],
-                "time_budget_ms": 5000,
+                "contexts_queried": (draft.details or {}).get("contexts", []),
+                # Planning has no time limit.
+                "time_budget_ms": 0,
                 "truncated": len(files) > MAX_SITES or len(draft.candidates) > _MAX_CANDIDATES,
             },
             "facts": facts,

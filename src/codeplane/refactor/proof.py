@@ -40,7 +40,7 @@ def prove(
 def hashes_of(reader: FactReader, paths: Iterable[str]) -> dict[str, str]:
     """Return the digests of some files, empty for those that the index has no text of."""
     found = {}
-    for path in sorted(paths):
+    for path in sorted(set(paths)):
         row = reader.connection.execute(
             "SELECT sha256 FROM files JOIN texts USING (text_id) WHERE path = ?", (path,)
         ).fetchone()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.hashing import sha256_bytes
 from codeplane.index.facts.file_view import FileView
 from codeplane.index.facts.outline import NAME_START, PATH
 from codeplane.index.facts.reader import FactReader
@@ -35,6 +34,7 @@ from codeplane.refactor.plan import (
     FileMove,
     edit_at,
 )
+from codeplane.refactor.proof import hashes_of
 from codeplane.refactor.settings import ContextDefaults, RefactorSettings
 from codeplane.refactor.sites import Renaming, code_sites, questions
 
@@ -130,7 +130,12 @@ def _planned(ground: Ground, request: RenameRequest, renaming: Renaming) -> Draf
         reasons=tuple(reasons),
         candidates=(_candidate(ground.reader, renaming.hit),) if status != READY else (),
         warnings=tuple(warnings),
-        details={"old_name": renaming.old, "new_name": renaming.new, "kind": renaming.hit.kind.label},
+        details={
+            "old_name": renaming.old,
+            "new_name": renaming.new,
+            "kind": renaming.hit.kind.label,
+            "contexts": contexts_of(ground.reader, {one.path for one in edits}),
+        },
         hashes=hashes_of(ground.reader, [*(one.path for one in edits), *(one.source for one in moves)]),
     )
 
@@ -232,7 +237,15 @@ def undecided(ground: Ground, kind: str, symbol: str, found: list[Symbol]) -> Dr
         status=NEEDS_DECISION,
         reasons=(f"{len(found)} definitions are called `{symbol[:80]}`",),
         candidates=tuple(_candidate(ground.reader, one.asked) for one in found),
+        details={"contexts": contexts_of(ground.reader, [one.asked.file.path for one in found])},
     )
+
+
+def contexts_of(reader: FactReader, paths: Iterable[str]) -> list[str]:
+    """Return the contexts that own some files, by family and root."""
+    units = {file.unit_id for path in paths if (file := reader.file_at(path)) is not None}
+    rows = reader.connection.execute("SELECT unit_id, family, root FROM units ORDER BY family, root")
+    return [f"{family}:{root}" for unit_id, family, root in rows if unit_id in units]
 
 
 def _candidate(reader: FactReader, hit: SymbolHit) -> Candidate:
@@ -423,15 +436,6 @@ def _warnings(ground: Ground, renaming: Renaming, asked: list[Edit]) -> list[str
         return []
     text = f"{language} names are not followed between files; {len(others)} other files contain the word"
     return [f"{text}: force_syntactic lists them"]
-
-
-def hashes_of(reader: FactReader, paths: Iterable[str]) -> dict[str, str]:
-    """Return the digests of files."""
-    found = {}
-    for path in sorted(set(paths)):
-        file = reader.file_at(path)
-        found[path] = sha256_bytes(reader.text(file)) if file is not None and file.text_id is not None else ""
-    return found
 
 
 def _alias_at(reader: FactReader, request: RenameRequest) -> tuple[FileView, int] | None:
