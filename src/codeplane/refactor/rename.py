@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -36,7 +36,7 @@ from codeplane.refactor.plan import (
 )
 from codeplane.refactor.proof import hashes_of
 from codeplane.refactor.settings import ContextDefaults, RefactorSettings
-from codeplane.refactor.sites import Renaming, code_sites, questions
+from codeplane.refactor.sites import Renaming, code_sites, notebook_words, questions
 
 RENAME: Final = "rename"
 _PLACE: Final = re.compile(r"^(?P<path>[^:]+):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?$")
@@ -47,6 +47,9 @@ _TYPES: Final = frozenset(
 # Languages in which a file is called like the class it holds.
 _FOLLOWING: Final = frozenset({"java", "typescript"})
 _MAX_SHOWN: Final = 10
+# What generators write into the first lines of a file.
+_GENERATED: Final = re.compile(rb"(?i)do not edit|@generated|\bcode generated\b|\bauto-?generated\b")
+_HEADER_BYTES: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +110,23 @@ def plan_rename(ground: Ground, request: RenameRequest) -> Draft:
 def _planned(ground: Ground, request: RenameRequest, renaming: Renaming) -> Draft:
     code = code_sites(renaming)
     taken = frozenset((one.path, one.start) for one in code)
-    asked = list(questions(renaming, ground.files_with, taken))
+    asked = [*questions(renaming, ground.files_with, taken), *notebook_words(renaming, ground.files_with)]
     if request.force_syntactic:
         asked += _every_word(ground, renaming, taken | {(one.path, one.start) for one in asked})
     docs = documentation_sites(renaming, ground.files_with, ground.settings.doc_sweep)
     known = taken | {(one.path, one.start) for one in asked}
     texts = [one for one in docs if (one.path, one.start) not in known]
-    edits, warnings = _without_ignored(ground, [*code, *asked, *texts])
+    edits, ignored = _without_ignored(ground, [*code, *asked, *texts])
     edits = _with_chosen_docs(ground, request, edits)
     moves, imports = _following_file(renaming)
     edits += imports
     sure = [one for one in edits if one.group == CODE and one.confidence == ""]
-    _check(ground, renaming, sure, moves, frozenset((one.path, one.start) for one in asked))
+    _check(ground, renaming, sure, moves, frozenset((one.path, one.start) for one in (*asked, *ignored)))
     status, reasons = _status(ground, request, renaming, sure)
-    warnings += _warnings(ground, renaming, asked)
+    warnings = _warnings(ground, renaming, asked)
+    if ignored:
+        shown = ", ".join(sorted({one.path for one in ignored})[:3])
+        warnings.append(f"git ignores {shown}: not changed")
     return Draft(
         kind=RENAME,
         subject=f"{renaming.hit.file.path}::{renaming.hit.lexical_path}",
@@ -288,15 +294,13 @@ def _every_word(ground: Ground, renaming: Renaming, taken: frozenset[tuple[str, 
     return found
 
 
-def _without_ignored(ground: Ground, edits: Iterable[Edit]) -> tuple[list[Edit], list[str]]:
-    kept, ignored = [], set()
+def _without_ignored(ground: Ground, edits: Iterable[Edit]) -> tuple[list[Edit], list[Edit]]:
+    """Return the edits of files that git does not ignore, and the others."""
+    kept: list[Edit] = []
+    ignored: list[Edit] = []
     for one in edits:
-        if ground.is_ignored(one.path):
-            ignored.add(one.path)
-        else:
-            kept.append(one)
-    shown = ", ".join(sorted(ignored)[:3])
-    return kept, [f"git ignores {shown}: not changed"] if ignored else []
+        (ignored if ground.is_ignored(one.path) else kept).append(one)
+    return kept, ignored
 
 
 def _with_chosen_docs(ground: Ground, request: RenameRequest, edits: list[Edit]) -> list[Edit]:
@@ -406,25 +410,26 @@ def hit_extent(renaming: Renaming) -> tuple[int, int]:
 
 
 def _status(ground: Ground, request: RenameRequest, renaming: Renaming, edits: list[Edit]) -> tuple[str, list[str]]:
-    family = renaming.family
     if request.force_syntactic:
         return READY, []
-    if family.blocks:
-        return BLOCKED, list(dict.fromkeys(family.blocks))
-    broken = [
-        f"{path} has syntax errors; its facts may be incomplete"
-        for path in dict.fromkeys(one.path for one in edits)
-        if (file := ground.reader.file_at(path)) is not None
-        and file.facts_id is not None
-        and ground.reader.outline(file.facts_id).quality[1]
-    ]
-    if broken:
-        return BLOCKED, broken[:_MAX_SHOWN]
+    blocks = list(dict.fromkeys([*renaming.family.blocks, *_unreadable(ground, renaming, edits)]))
+    if blocks:
+        return BLOCKED, blocks[:_MAX_SHOWN]
+    doubts = [] if renaming.old.startswith("_") else list(dict.fromkeys(renaming.family.doubts))
+    path = renaming.hit.file.path
+    if _GENERATED.search(ground.reader.text(renaming.hit.file)[:_HEADER_BYTES]):
+        doubts.insert(0, f"{path} is generated: its generator would write the old name again")
+    return (NEEDS_DECISION if doubts else READY), doubts[:_MAX_SHOWN]
+
+
+def _unreadable(ground: Ground, renaming: Renaming, edits: list[Edit]) -> Iterator[str]:
+    """Yield why files cannot be trusted or changed."""
     if ground.is_ignored(renaming.hit.file.path):
-        return BLOCKED, [f"git ignores {renaming.hit.file.path}, which defines it"]
-    if family.doubts and not renaming.old.startswith("_"):
-        return NEEDS_DECISION, list(dict.fromkeys(family.doubts))[:_MAX_SHOWN]
-    return READY, []
+        yield f"git ignores {renaming.hit.file.path}, which defines it"
+    for path in dict.fromkeys(one.path for one in edits):
+        file = ground.reader.file_at(path)
+        if file is not None and file.facts_id is not None and ground.reader.outline(file.facts_id).quality[1]:
+            yield f"{path} has syntax errors; its facts may be incomplete"
 
 
 def _warnings(ground: Ground, renaming: Renaming, asked: list[Edit]) -> list[str]:

@@ -482,6 +482,21 @@ def _scope_extent(renaming: Renaming) -> tuple[int, int]:
     return columns.scope_starts[scope], columns.scope_ends[scope]
 
 
+def notebook_words(renaming: Renaming, files_with: Callable[[str], list[str]]) -> Iterator[Edit]:
+    """Yield the words of notebooks, whose code is text of a JSON file."""
+    if renaming.hit.file.language != "python" or renaming.is_local:
+        return
+    word = re.compile(rb"(?<!\w)" + re.escape(renaming.old.encode()) + rb"(?!\w)")
+    for path in files_with(renaming.old):
+        file = renaming.reader.file_at(path) if path.endswith(".ipynb") else None
+        text = renaming.reader.text(file) if file is not None and file.text_id is not None else b""
+        for match in word.finditer(text):
+            yield edit_at(
+                path, text, match.span(), renaming.new, group=QUESTION, tier=Tier.UNKNOWN,
+                why="in a notebook", settle="see whether the cell uses it",
+            )  # fmt: skip
+
+
 def _questions_in(
     renaming: Renaming, view: FileView, starts: list[int], callees: frozenset[str] | None
 ) -> Iterator[Edit]:
