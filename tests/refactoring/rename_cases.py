@@ -176,6 +176,7 @@ JAVASCRIPT = (
             "a.ts": (
                 "export interface Opt { ⟦*name⟧?: string }\nexport const o = { ⟬name⟭: 'x' }\nconst p: Opt = { ⟬name⟭: 'y' }\n"
                 "type N = Opt['⟬name⟭']\nexport function f(q: Opt) { return q.⟦name⟧ }\n"
+                "export const g = (name: string): Opt => ({ ⟬name⟭ })\n"
             ),
         },
     ),

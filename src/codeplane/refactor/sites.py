@@ -422,8 +422,10 @@ def questions(
         if starts:
             yield from _questions_in(renaming, FileView(renaming.reader, file), starts, names)
         if names is None:
+            seen = set(taken)
             for edit in _hidden_uses(renaming, file):
-                if (path, edit.start) not in taken:
+                if (path, edit.start) not in seen:
+                    seen.add((path, edit.start))
                     yield edit
 
 
@@ -446,6 +448,7 @@ def _object_members(renaming: Renaming, file: FactFile) -> Iterator[Edit]:
         for number in members.get(renaming.old, ())
     }
     text = renaming.reader.text(file)
+    yield from _object_shorthand(renaming, file, text)
     for number, name in enumerate(rows.column(NAME)):
         if name == renaming.old and outline.kinds[number] in _MEMBERS and number not in typed:
             edit = renaming.edit(
@@ -454,6 +457,19 @@ def _object_members(renaming: Renaming, file: FactFile) -> Iterator[Edit]:
             )  # fmt: skip
             if edit is not None:
                 yield edit
+
+
+def _object_shorthand(renaming: Renaming, file: FactFile, text: bytes) -> Iterator[Edit]:
+    """Yield keys that are written together with a variable of their name: `{ x }` may become `{ new: x }`."""
+    root = root_of(file.path, text)
+    for kind in ("shorthand_property_identifier", "shorthand_property_identifier_pattern"):
+        for node in _descendants(root, kind):
+            if node.text == renaming.old.encode():
+                yield edit_at(
+                    file.path, text, (node.start_byte, node.end_byte), f"{renaming.new}: {renaming.old}",
+                    group=QUESTION, tier=Tier.ANCHORED, anchor=len(renaming.new.encode()) + 2,
+                    why="a key of an object whose type is not known", settle="see where the object is used",
+                )  # fmt: skip
 
 
 def _rust_macro_names(renaming: Renaming, file: FactFile) -> Iterator[Edit]:
