@@ -16,6 +16,7 @@ _RUFF_CACHE: Final = (("RUFF_CACHE_DIR", "{cache}/ruff"),)
 _BIOME: Final = ("biome.json", "biome.jsonc")
 # Go downloads modules and other versions of itself unless it is told not to.
 _GO: Final = (("GOPROXY", "off"), ("GOTOOLCHAIN", "local"))
+_RUST: Final = (("RUST_BACKTRACE", "0"),)
 
 TOOLS: Final = (
     Tool(
@@ -69,7 +70,7 @@ TOOLS: Final = (
     Tool(
         "clippy", LINTER, ("*.rs",), ("Cargo.toml",),
         ("cargo", "clippy", "--frozen", "--quiet", "--message-format=json", "--all-targets"), parsers.clippy,
-        done=(0, 101), environment=(("CARGO_TARGET_DIR", "{cache}/cargo"),),
+        done=(0, 101), environment=(*_RUST, ("CARGO_TARGET_DIR", "{cache}/cargo")),
     ),
     Tool(
         "shellcheck", LINTER, ("*.sh", "*.bash", "*.ksh"), (".shellcheckrc", "shellcheckrc"),
@@ -116,7 +117,8 @@ TOOLS: Final = (
     Tool("gofmt", FORMATTER, ("*.go",), ("go.mod",), ("gofmt",)),
     Tool(
         "rustfmt", FORMATTER, ("*.rs",), ("Cargo.toml",),
-        ("rustfmt", "--emit", "stdout", "--edition", "{edition}", "--config-path", "."),
+        ("rustfmt", "--emit", "stdout", "--edition", "{edition}"),
+        environment=_RUST,
     ),
 )  # fmt: skip
 

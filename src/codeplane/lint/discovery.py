@@ -144,7 +144,9 @@ def _filled(project: Project, configured: Configured, command: Sequence[str], pa
     local = [_from(configured.folder, path) for path in paths]
     folders = sorted({f"./{PurePosixPath(path).parent}" for path in local})
     cache = os.path.relpath(_cache(project, configured.folder), project.root / configured.folder)
-    texts = {PATH: local[0], "{cache}": cache, "{edition}": _edition(project, configured.folder)}
+    texts = {PATH: local[0], "{cache}": cache}
+    if "{edition}" in command:
+        texts["{edition}"] = _edition(project, configured.folder)
     argv = [configured.shown]
     for word in command[1:]:
         if word == PATHS:
