@@ -243,3 +243,8 @@ def test_real_tools_that_are_not_here_are_named(record_property: Callable[[str, 
     present = {one.program for one in PRESENT}
     record_property("left out", sorted({one.program for one in REAL} - present))
     assert {"ruff", "mypy"} <= present
+
+
+def test_a_command_of_the_teams_own_needs_a_program() -> None:
+    with pytest.raises(ValueError, match="empty"):
+        CustomLinter("words", ())

@@ -13,6 +13,11 @@ class CustomLinter:
     command: tuple[str, ...] = setting(doc="The program and its arguments; `{paths}` is replaced by the files.")
     files: tuple[str, ...] = setting(("*",), doc="Globs of the names of its files.")
 
+    def __post_init__(self) -> None:
+        """Refuse a command without a program."""
+        if not self.command or not self.command[0]:
+            raise ValueError(f"the command of {self.name} is empty")
+
 
 @dataclass(frozen=True, slots=True)
 class LintSettings:

@@ -1,8 +1,10 @@
 """`lint_check`: what the project's own linters, type checkers and formatters say, what is new first."""
 
+import os
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -28,7 +30,9 @@ from codeplane.operations.write_access import check_not_ignored, writable, write
 NAME = "lint_check"
 _PAGE: Final = 20
 _MAX_KEPT: Final = 1_000
-_MAX_FIXED: Final = 200
+# Formatters and repairs take a process per file.
+_MAX_ONE_BY_ONE: Final = 200
+_MAX_WORKERS: Final = 4
 _SHOWN_PROBLEMS: Final = 5
 
 
@@ -98,8 +102,22 @@ def _plan(context: CallContext, request: LintCheckRequest) -> Plan[LintCheckResu
         return Plan(lambda: _next_page(context))
     project = project_of(context.workspace)
     chosen = choose_files(context, project, request.paths)
-    linting = _Linting(context, request, project, chosen, assigned_files(find_tools(project), chosen.paths))
+    assigned = [_bounded(context, *one) for one in assigned_files(find_tools(project), chosen.paths)]
+    linting = _Linting(context, request, project, chosen, assigned)
     return Plan(linting.work, linting.effects())
+
+
+def _bounded(
+    context: CallContext, configured: Configured, paths: tuple[str, ...]
+) -> tuple[Configured, tuple[str, ...]]:
+    n_left = len(paths) - _MAX_ONE_BY_ONE
+    if configured.tool.parse is not None or n_left <= 0:
+        return configured, paths
+    left = counted(n_left, "file")
+    context.incomplete.append(
+        f"{configured.tool.name}: {left} not checked, {_MAX_ONE_BY_ONE} at once; name fewer paths"
+    )
+    return configured, paths[:_MAX_ONE_BY_ONE]
 
 
 @dataclass(slots=True)
@@ -124,8 +142,8 @@ class _Linting:
             if self.request.fix and configured.program is not None
             for job in fix_jobs(self.project, configured, paths)
         ]
-        if len({job.stdin_path for _, job in jobs}) > _MAX_FIXED:
-            message = f"More than {_MAX_FIXED} files would be repaired at once."
+        if len({job.stdin_path for _, job in jobs}) > _MAX_ONE_BY_ONE:
+            message = f"More than {_MAX_ONE_BY_ONE} files would be repaired at once."
             raise CodePlaneError("INVALID_ARGUMENTS", message, hint="Name fewer paths.")
         return jobs
 
@@ -203,18 +221,27 @@ class _Linting:
         configured, _ = self.assigned[number]
         found: list[Finding] = []
         problem = self.problems.get(number, "")
-        for job in self._checking(number):
-            self.context.check_cancelled()
-            self.context.report_progress(number, len(self.assigned), configured.tool.name)
-            text = self._text(job)
-            if job.stdin_path is not None and text is None:
-                # It was deleted meanwhile.
-                continue
-            ran = run_check(self.project, job, text, self.context.is_cancelled)
+        self.context.check_cancelled()
+        self.context.report_progress(number, len(self.assigned), configured.tool.name)
+        given = [(job, self._text(job)) for job in self._checking(number)]
+        # A file that was deleted meanwhile has no text.
+        given = [(job, text) for job, text in given if job.stdin_path is None or text is not None]
+        for ran, text in self._run_all(given):
             problem = problem or ran.problem
             found += self._found(ran, text)
         self.findings += found
         self.outcomes.append(_outcome(configured, len(found), problem))
+
+    def _run_all(self, given: Sequence[tuple[Job, bytes | None]]) -> list[tuple[Ran, bytes | None]]:
+        """Run the processes of one tool, some at once: a formatter is started for every file."""
+
+        def run(one: tuple[Job, bytes | None]) -> tuple[Ran, bytes | None]:
+            return run_check(self.project, one[0], one[1], self.context.is_cancelled), one[1]
+
+        if len(given) < 2:
+            return [run(one) for one in given]
+        with ThreadPoolExecutor(min(_MAX_WORKERS, os.cpu_count() or 1)) as pool:
+            return list(pool.map(run, given))
 
     def _text(self, job: Job) -> bytes | None:
         if job.stdin_path is None:
