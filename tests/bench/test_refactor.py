@@ -1,14 +1,22 @@
 """The parts of the rename benchmark that need no judge."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
-import refactor
-from judge_python import Texts
-from judges.definitions import Definition, definitions
-from judges.judges import javac_judge
-from judges.rename_python import renamed_places
+# Scripts find each other through their own directory. It must not stay on the path: its `index.py` and `edit.py` would
+# hide test directories of these names.
+_BENCH = str(Path(__file__).resolve().parents[2] / "bench")
+sys.path.append(_BENCH)
+try:
+    import refactor
+    from judge_python import Texts
+    from judges.definitions import Definition, definitions
+    from judges.judges import javac_judge
+    from judges.rename_python import renamed_places
+finally:
+    sys.path.remove(_BENCH)
 
 
 def test_a_reassigned_name_is_one_definition_and_columns_count_characters() -> None:

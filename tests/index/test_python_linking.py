@@ -297,7 +297,8 @@ CASES = (
             "m.py": "from p.a import A\ndef g(a: list[A], b: type[A], c: Optional[A], d: A | int, e: 'A'):\n"
             "    a.x\n    b.x\n    c.x\n    d.x\n    e.x\nh = lambda i: A and i.x\n",
         },
-        "m.py:3 x -> -\nm.py:4 x -> -\nm.py:5 x -> p/a.py:2 STRONG\nm.py:6 x -> -\nm.py:7 x -> -\nm.py:8 x -> -",
+        "m.py:3 x -> -\nm.py:4 x -> -\nm.py:5 x -> p/a.py:2 STRONG\nm.py:6 x -> -\n"
+        "m.py:7 x -> p/a.py:2 STRONG\nm.py:8 x -> -",
     ),
     Case(
         "a parameter that is assigned or asked for its class is open",

@@ -82,6 +82,7 @@ def _has_linters(world: World) -> None:
 
 
 RENAME = {"symbol": "code.py::f", "new_name": "Renamed"}
+MOVE = {"from_path": "code.py", "to_path": "d/moved.py"}
 
 
 def _staged(world: World) -> None:
@@ -370,9 +371,16 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "refactor_apply": (
         Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", RENAME),)),
         Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", {**RENAME, "symbol": "Box.java::Box"}),)),
+        Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_move", MOVE),)),
+        Sample(
+            {"refactor_id": "{PLAN}"}, _has_code, (("refactor_move", {"from_path": "a.txt", "to_path": "d/b.txt"}),)
+        ),
+        Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_impact", {"target": "Box.java"}),)),
     ),
     "refactor_cancel": (Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", RENAME),)),),
+    "refactor_impact": (Sample({"target": "code.py::f"}, _has_code),),
     "refactor_inspect": (Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", RENAME),)),),
+    "refactor_move": (Sample(MOVE, _has_code),),
     "refactor_rename": (Sample(RENAME, _has_code),),
     "request_scope_expansion": (Sample({"intent_id": "INT-1", "paths": ["a.txt"], "reason": "x"}),),
     "reset_budget": (Sample({}),),

@@ -260,6 +260,20 @@ def test_a_java_file_follows_its_class_and_undo_brings_it_back(tmp_path: Path) -
         assert contents(root) == before
 
 
+def test_a_typescript_file_follows_its_class_with_its_imports(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "package.json": "{}", "src/Disc.ts": "export class Disc {}\n",
+        "src/use.ts": "import { Disc } from './Disc'\nexport * from './Disc'\nnew Disc()\n",
+    }  # fmt: skip
+    root = make_repository(tmp_path / "repo", files)
+    with open_test_workspace(root, ids=RandomIds()) as workspace:
+        door = Door(workspace, OPERATIONS)
+        applied(door, planned(door, "src/Disc.ts::Disc", "Coin"))
+
+    assert (root / "src/Coin.ts").read_text() == "export class Coin {}\n"
+    assert (root / "src/use.ts").read_text() == "import { Coin } from './Coin'\nexport * from './Coin'\nnew Coin()\n"
+
+
 def test_a_hard_linked_file_is_refused(door: Door, root: Path) -> None:
     os.link(root / "b.py", root / "other.txt")
     before = contents(root)

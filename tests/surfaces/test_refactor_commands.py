@@ -57,7 +57,7 @@ def test_a_name_that_fits_nothing_or_several_ends_with_a_code(tree: Path) -> Non
 def test_a_file_moves_in_gits_index_with_its_imports(tree: Path) -> None:
     assert main(["move", "pkg/a.py", "pkg/loading.py", "--yes"]) == 0
 
-    assert git(tree, "status", "--short").split("\n")[:2] == ["R  pkg/a.py -> pkg/loading.py", " M pkg/b.py"]
+    assert git(tree, "status", "--short").split("\n")[:2] == [" M pkg/b.py", "R  pkg/a.py -> pkg/loading.py"]
     assert (tree / "pkg/b.py").read_text().startswith("from pkg.loading import load_all\n")
 
 

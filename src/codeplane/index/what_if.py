@@ -4,7 +4,7 @@ A refactoring compares this state with the indexed one: every reference must sti
 """
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -34,11 +34,19 @@ class _Assumed(NamedTuple):
 class WhatIf:
     """The state of one language family if some files had other contents; None means that there is no such file.
 
-    `reached` are the paths of files whose references may mean something else than before.
+    `new_place` says where the root of a context goes. `reached` are the paths of files whose references may mean
+    something else than before.
     """
 
-    def __init__(self, reader: FactReader, language: str, texts: Mapping[str, bytes | None]) -> None:
+    def __init__(
+        self,
+        reader: FactReader,
+        language: str,
+        texts: Mapping[str, bytes | None],
+        new_place: Callable[[str], str] | None = None,
+    ) -> None:
         self._reader = reader
+        self._new_place = new_place or str
         self._rules = linking_rules(language)
         self._assumed: dict[int, _Assumed] = {}
         self._texts = texts
@@ -88,7 +96,7 @@ class WhatIf:
             self._reader.connection,
             rules,
             self._files.values(),
-            sorted({root for name, root in roots.values() if name in names}),
+            sorted({self._new_place(root) if root else root for name, root in roots.values() if name in names}),
             self._text_at,
             _Outlines(self),
         )

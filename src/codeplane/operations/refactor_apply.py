@@ -14,6 +14,7 @@ from codeplane.core.printable import counted
 from codeplane.edit.images import FileImage
 from codeplane.edit.planning import PlannedText, SpanEdit, plan_update, plan_whole
 from codeplane.edit.records import Change
+from codeplane.git.state import GitSpan
 from codeplane.index.ignore_rules import matcher_for
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.command import Route
@@ -27,17 +28,20 @@ from codeplane.operations.file_changes import (
     touched_definitions,
     write_result,
 )
+from codeplane.operations.git_paths import parsed_names
 from codeplane.operations.models import RARELY, Lenient, ListOfOne, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, Plan
-from codeplane.operations.refactor_models import MovedFile, numbered
+from codeplane.operations.refactor_models import MovedFile, moved_files, numbered
 from codeplane.operations.refactor_plans import find_plan, planned_again, plans_of
 from codeplane.operations.write_access import check_not_ignored, writable, write_refused
 from codeplane.operations.write_models import Delta
-from codeplane.refactor.plan import CODE, DOCS, QUESTION, READY, Draft, Edit, FileMove
+from codeplane.refactor.plan import CODE, DOCS, QUESTION, READY, Draft, Edit
 from codeplane.refactor.plan_store import StoredPlan
+from codeplane.workspace.index_moves import apply_with_index, index_span
 
 _GROUPS = {"code": CODE, "questions": QUESTION, "question": QUESTION, "docs": DOCS, "documentation": DOCS}
 _SHOWN_FILES = 8
+_SHOWN_QUESTIONS = 10
 _MIN_HASH = 8
 
 
@@ -97,6 +101,7 @@ class RefactorApplyResult(Result):
     refactor_id: str
     edits: int
     questions_left: int
+    open_questions: list[str] = Field(default_factory=list, description="The first places that were not applied.")
     moves: list[MovedFile] = Field(default_factory=list)
     replanned: list[str] = Field(default_factory=list, description="What differs from the plan that was shown.")
     doc_updates_applied: list[str] = Field(default_factory=list)
@@ -275,6 +280,7 @@ class _Applying:
     chosen: list[Edit]
     replanned: list[str]
     files: list[FilePlan] = field(default_factory=list)
+    span: GitSpan | None = None
 
     def _by_path(self) -> dict[str, list[Edit]]:
         found: dict[str, list[Edit]] = defaultdict(list)
@@ -293,23 +299,38 @@ class _Applying:
         gone = [*moves, *self.draft.deletes]
         written = tuple(RepoPath.parse(path) for path in sorted(writes))
         deleted = tuple(RepoPath.parse(path) for path in sorted(gone))
+        self.span = index_span(self.context.workspace.repository, moves) if moves else None
         if self.request.dry_run:
             return Effects(reads=(*written, *deleted))
-        return Effects(writes=written, deletes=deleted, destructive=bool(self.draft.deletes), anchored=written)
+        staged = parsed_names(self.span.before.entries) if self.span is not None else ()
+        return Effects(
+            writes=written, deletes=deleted, destructive=bool(self.draft.deletes), staged=staged, anchored=written
+        )
 
     def work(self) -> RefactorApplyResult:
         """Write all files in one batch."""
         self.context.check_cancelled()
         self._plan_files()
         if not self.request.dry_run:
-            changes = [one.change for one in self.files]
-            try:
-                self.context.workspace.editor.apply(self.context.call_id, changes)
-            except OSError as error:
-                raise write_refused(error) from error
+            self._write()
             plans_of(self.context).mark_applied(self.plan, self.context.call_id)
             note_changes(self.context, self.files)
         return self._result(None)
+
+    def _write(self) -> None:
+        """Write the files and, for files that git tracks unchanged, its index."""
+        workspace = self.context.workspace
+        changes = [one.change for one in self.files]
+        lease = workspace.git_lease()
+        if self.draft.moves:
+            lease.take()
+        try:
+            self.span = index_span(workspace.repository, self._moves) if self.draft.moves else None
+            apply_with_index(workspace.repository, workspace.editor, self.context.call_id, changes, self.span)
+        except OSError as error:
+            raise write_refused(error) from error
+        finally:
+            lease.release()
 
     def _plan_files(self) -> None:
         workspace, moves = self.context.workspace, self._moves
@@ -371,9 +392,8 @@ class _Applying:
 
     def _result(self, tests: Any) -> RefactorApplyResult:
         written = write_result(self.context, self.files, tests, is_applied=not self.request.dry_run)
-        left = sum(one.group == QUESTION for one in self.draft.edits) - sum(
-            one.group == QUESTION for one in self.chosen
-        )
+        chosen = {(one.path, one.start) for one in self.chosen}
+        left = [one for one in self.draft.edits if one.group == QUESTION and (one.path, one.start) not in chosen]
         verb = "would change" if self.request.dry_run else "changed"
         docs = sorted({f"{one.path}:{one.line}" for one in self.chosen if one.confidence})
         summary = (
@@ -385,18 +405,15 @@ class _Applying:
             dry_run=self.request.dry_run,
             refactor_id=self.plan.refactor_id,
             edits=len(self.chosen),
-            questions_left=left,
-            moves=[_moved(one) for one in self.draft.moves],
+            questions_left=len(left),
+            open_questions=[f"{one.path}:{one.line}: {one.text[:100]}" for one in left[:_SHOWN_QUESTIONS]],
+            moves=moved_files(self.draft, self.span.before.entries if self.span is not None else ()),
             replanned=self.replanned,
             doc_updates_applied=docs[:100],
             delta=written.delta,
             summary=summary,
             display_to_user=summary,
         )
-
-
-def _moved(move: FileMove) -> MovedFile:
-    return MovedFile(from_path=move.source, to_path=move.target)
 
 
 def _spans(data: bytes, edits: Sequence[Edit]) -> list[SpanEdit]:
@@ -434,7 +451,8 @@ def _render(result: RefactorApplyResult) -> str:
     lines = [result.summary, f" {listed(files, _SHOWN_FILES)}"] if files else [result.summary]
     lines += [f" replanned: {one}" for one in result.replanned]
     if result.questions_left:
-        lines.append(f" {counted(result.questions_left, 'question')} not applied")
+        lines.append(f" {counted(result.questions_left, 'question')} not applied:")
+        lines += [f"  ? {one}" for one in result.open_questions]
     tests = [one.path for one in result.delta.tests_affected if one.confidence == "high"]
     if tests:
         lines.append(f" tests: {listed(tests, SHOWN_TESTS)}")

@@ -1,9 +1,9 @@
 """What the refactor operations answer, and how an answer is made from a plan."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from codeplane.core.clock import iso_from_ms
 from codeplane.core.printable import counted
@@ -47,11 +47,12 @@ class DocEdits(Result):
 
 
 class MovedFile(Result):
-    """A file that gets another path."""
+    """A file that gets another path (§8.10)."""
 
+    model_config = ConfigDict(serialize_by_alias=True)
     file_moved: bool = True
-    from_path: str = Field(serialization_alias="from")
-    to_path: str = Field(serialization_alias="to")
+    from_path: str = Field(alias="from")
+    to_path: str = Field(alias="to")
     git_mv: bool = False
 
 
@@ -140,6 +141,7 @@ def refactor_result(plan: StoredPlan, page: Sequence[tuple[int, Edit]], cursor: 
     docs = [one for one in sites if one.group == DOCS]
     is_open = draft.status in {NEEDS_DECISION, BLOCKED}
     documents = [one for one in draft.edits if one.confidence]
+    details = draft.details or {}
     return RefactorResult(
         refactor_id=plan.refactor_id,
         plan_id=plan.refactor_id,
@@ -158,7 +160,7 @@ def refactor_result(plan: StoredPlan, page: Sequence[tuple[int, Edit]], cursor: 
             matches=docs,
         ),
         counts=counts,
-        moves=[MovedFile(from_path=one.source, to_path=one.target) for one in draft.moves],
+        moves=moved_files(draft, frozenset(one["from"] for one in details.get("moved", ()) if one["git_mv"])),
         deletes=list(draft.deletes),
         reasons=list(draft.reasons),
         candidates=_candidates(draft) if is_open else [],
@@ -171,6 +173,14 @@ def refactor_result(plan: StoredPlan, page: Sequence[tuple[int, Edit]], cursor: 
         pagination=Pagination(next_cursor=cursor, total_estimate=len(draft.edits)),
         summary=_summary(draft, counts),
     )
+
+
+def moved_files(draft: Draft, in_git: Collection[str]) -> list[MovedFile]:
+    """Return the moves of a plan; those of `in_git` move in git's index, too."""
+    return [
+        MovedFile.model_validate({"from": one.source, "to": one.target, "git_mv": one.source in in_git})
+        for one in draft.moves
+    ]
 
 
 def _summary(draft: Draft, counts: dict[str, int]) -> str:
@@ -229,8 +239,9 @@ def _witness(draft: Draft) -> Document:
         {
             "bounds": {
                 "files_scanned": files[:MAX_SITES],
-                "contexts_queried": [],
-                "time_budget_ms": 5000,
+                "contexts_queried": (draft.details or {}).get("contexts", []),
+                # Planning has no time limit.
+                "time_budget_ms": 0,
                 "truncated": len(files) > MAX_SITES or len(draft.candidates) > _MAX_CANDIDATES,
             },
             "facts": facts,

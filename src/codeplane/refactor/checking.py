@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from codeplane.index.facts.columns import FIRST_EXPRESSION
@@ -32,6 +32,20 @@ class Difference(NamedTuple):
         return f"{self.path}:{self.line}: {self.why}: {self.text}"
 
 
+class Carried(NamedTuple):
+    """A piece of a file that goes to another: its old span, and where in the new text of the target it begins.
+
+    `inner` are the edits inside the piece, counted in the old text.
+    """
+
+    source: str
+    start: int
+    end: int
+    target: str
+    at: int
+    inner: tuple[Edit, ...] = ()
+
+
 class Offsets:
     """Where the offsets of an old text are in the new one; None for one that an edit removes."""
 
@@ -56,23 +70,28 @@ class Offsets:
             return offset
         last = self._edits[number - 1]
         if last.start == offset < last.end:
-            return offset + self._shifts[number - 1] + last.anchor if last.new else None
+            return offset + self._shifts[number - 1] + last.anchor if last.new and last.anchor >= 0 else None
         return None if offset < last.end else offset + self._shifts[number]
 
 
 class Comparison:
     """One planned change, before and after.
 
+    `new_place` gives the path of a moved directory, so that the roots of contexts move with it.
+
     Invariant: a difference is reported unless both sides mean the same definition, found again by its place.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a change
         self,
         reader: FactReader,
         language: str,
         edits: Iterable[Edit],
         moves: Iterable[FileMove] = (),
         deletes: Iterable[str] = (),
+        *,
+        carried: Iterable[Carried] = (),
+        new_place: Callable[[str], str] | None = None,
     ) -> None:
         self._reader = reader
         self._language = language
@@ -81,8 +100,11 @@ class Comparison:
             self._edits[one.path].append(one)
         self._moves = {one.source: one.target for one in moves}
         self._offsets = {path: Offsets(found) for path, found in self._edits.items()}
+        self._carried = [(one, Offsets(one.inner)) for one in carried]
+        self._positions: dict[str, dict[int, int]] = {}
+        self._deletes = frozenset(deletes)
         self._asked: frozenset[tuple[str, int]] = frozenset()
-        self.state = WhatIf(reader, language, self._texts(frozenset(deletes)))
+        self.state = WhatIf(reader, language, self._texts(self._deletes), new_place)
 
     def _texts(self, deletes: frozenset[str]) -> dict[str, bytes | None]:
         texts: dict[str, bytes | None] = dict.fromkeys((*deletes, *self._moves), None)
@@ -137,29 +159,37 @@ class Comparison:
         if before is None or after is None:
             return
         yield from self._clashes(before, after)
-        positions = {start: position for position, start in enumerate(after.columns.starts)}
+        views = {after.file.path: after}
         for position, start in enumerate(before.columns.starts):
-            new_start = self._new(path, start)
-            if new_start is None or (path, start) in self._asked:
+            spot = self._new(path, start)
+            if spot is None or (path, start) in self._asked:
                 continue
-            other = positions.get(new_start)
+            if spot[0] not in views and (view := self.state.view(spot[0])) is not None:
+                views[spot[0]] = view
+            other = self._position(views[spot[0]], spot[1]) if spot[0] in views else None
             if other is None:
                 yield _difference(before, start, "is no longer read as a name")
                 continue
-            tier, old = before.meaning(position)
-            new_tier, new = after.meaning(other)
-            problem = self._problem((tier, old), (new_tier, new))
+            problem = self._problem(before.meaning(position), views[spot[0]].meaning(other))
             if problem:
                 yield _difference(before, start, problem)
 
+    def _position(self, view: FileView, start: int) -> int | None:
+        """Return the number of the reference that begins at an offset."""
+        known = self._positions.get(view.file.path)
+        if known is None:
+            known = {one: position for position, one in enumerate(view.columns.starts)}
+            self._positions[view.file.path] = known
+        return known.get(start)
+
     def _in_other(self, path: str) -> Iterator[Difference]:
         """Compare a file that is not edited, by its expressions."""
-        before, after = self._view(path), self.state.view(path)
-        if before is None or after is None:
+        file = self._reader.file_at(path)
+        if file is None or file.facts_id is None:
             return
-        old_targets, old_numbers = self._reader.resolution(before.file.file_id)
-        new_targets, new_numbers = self.state.resolution(before.file.file_id)
-        if not len(old_numbers) and not len(new_numbers):
+        old_targets, old_numbers = self._reader.resolution(file.file_id)
+        new_targets, new_numbers = self.state.resolution(file.file_id)
+        if old_numbers == new_numbers and old_targets == new_targets:
             return
         problems: dict[tuple[int, int], str] = {}
         wrong: dict[int, str] = {}
@@ -179,6 +209,7 @@ class Comparison:
             if problems[pair]:
                 wrong[expression] = problems[pair]
         if wrong:
+            before = FileView(self._reader, file)
             for position, link in enumerate(before.columns.links):
                 if link - FIRST_EXPRESSION in wrong and (path, before.columns.starts[position]) not in self._asked:
                     yield _difference(before, before.columns.starts[position], wrong[link - FIRST_EXPRESSION])
@@ -200,38 +231,55 @@ class Comparison:
         file = self._reader.file(place[0])
         if file is None:
             return None
-        new_start = self._new_definition(file.path, self._reader.outline_of(place[0]), place[1])
-        return (self._moves.get(file.path, file.path), new_start) if new_start is not None else None
+        return self._new_definition(file.path, self._reader.outline_of(place[0]), place[1])
 
-    def _new_definition(self, path: str, outline: Outline, number: int) -> int | None:
+    def _new_definition(self, path: str, outline: Outline, number: int) -> _Spot | None:
         """Return where the name of a definition is in the new text; a property in shorthand stays at its key."""
         start = int(outline.definition_rows.column(NAME_START)[number])
         new_start, offsets = self._new(path, start), self._offsets.get(path)
         key = offsets.key(start) if offsets is not None else None
-        if key is None or key == new_start:
+        new_path = self._moves.get(path, path)
+        if key is None or new_start is None or new_start == (new_path, key):
             return new_start
-        after = self.state.outline_of(self._moves.get(path, path))
+        after = self.state.outline_of(new_path)
         pairs = zip(after.definition_rows.column(NAME_START), after.kinds, strict=True)
-        return key if (key, outline.kinds[number]) in set(pairs) else new_start
+        return (new_path, key) if (key, outline.kinds[number]) in set(pairs) else new_start
 
     def _spot(self, place: Place) -> _Spot:
         path = self.state.path_of(place[0])
         return path, int(self.state.outline_of(path).definition_rows.column(NAME_START)[place[1]])
 
-    def _new(self, path: str, offset: int) -> int | None:
+    def _new(self, path: str, offset: int) -> _Spot | None:
+        """Return where a place of the old texts is in the new ones; None when it is gone."""
+        if path in self._deletes:
+            return None
+        for one, inner in self._carried:
+            if one.source == path and one.start <= offset < one.end:
+                moved = inner.new(offset)
+                return (one.target, one.at + moved - one.start) if moved is not None else None
         offsets = self._offsets.get(path)
-        return offsets.new(offset) if offsets is not None else offset
+        new = offsets.new(offset) if offsets is not None else offset
+        return (self._moves.get(path, path), new) if new is not None else None
 
     def _clashes(self, before: FileView, after: FileView) -> Iterator[Difference]:
         """Yield definitions that would vanish or get a name that another one of their scope has."""
         rows = before.outline.definition_rows
-        starts = [self._new_definition(before.file.path, before.outline, number) for number in range(len(rows))]
-        new_starts = set(after.outline.definition_rows.column(NAME_START))
-        for number, start in enumerate(starts):
-            if start is not None and start not in new_starts:
+        spots = [self._new_definition(before.file.path, before.outline, number) for number in range(len(rows))]
+        known: dict[str, set[int]] = {}
+        for number, spot in enumerate(spots):
+            if spot is None:
+                continue
+            if spot[0] not in known:
+                outline = after.outline if spot[0] == after.file.path else self.state.outline_of(spot[0])
+                known[spot[0]] = set(outline.definition_rows.column(NAME_START))
+            if spot[1] not in known[spot[0]]:
                 yield _difference(before, rows.column(NAME_START)[number], "would no longer be a definition")
         old_groups = {start: key for key, group in _groups(before.outline).items() for start, _ in group}
-        back = {new: old for new, old in zip(starts, rows.column(NAME_START), strict=True) if new is not None}
+        back = {
+            spot[1]: old
+            for spot, old in zip(spots, rows.column(NAME_START), strict=True)
+            if spot is not None and spot[0] == after.file.path
+        }
         for group in _groups(after.outline).values():
             keys = {old_groups[back[start]] for start, _ in group if start in back}
             if len(keys) > 1 and not self._may_share_a_name([number for _, number in group], after.outline):

@@ -8,8 +8,9 @@ from typing import Final
 
 from codeplane.index.call_sites import root_of
 from codeplane.index.facts.file_view import FileView
-from codeplane.index.facts.outline import DECORATORS, NAME, NAME_START, PATH, SCOPE, START
+from codeplane.index.facts.outline import BODY_SCOPE, DECORATORS, NAME, NAME_START, PATH, SCOPE, START
 from codeplane.index.facts.reader import FactFile, FactReader, Place
+from codeplane.index.file_order import is_test_file
 from codeplane.index.method_sets import go_implementations
 from codeplane.index.reference_search import Symbol, find_references, symbols_of
 from codeplane.index.relations import (
@@ -36,6 +37,14 @@ _HARMLESS_BASES: Final = frozenset(
     {
         "ABC", "Cloneable", "Enum", "Exception", "Generic", "IntEnum", "KeyError", "NamedTuple", "Object", "Protocol",
         "RuntimeError", "Serializable", "StrEnum", "TypeError", "TypedDict", "ValueError", "object",
+    }
+)  # fmt: skip
+_FIXTURE: Final = re.compile(r"\bfixture\b")
+# Decorators that call a function as it is called without them.
+_PLAIN_DECORATORS: Final = frozenset(
+    {
+        "abstractmethod", "cache", "cached_property", "classmethod", "contextmanager", "deleter", "deprecated", "final",
+        "getter", "lru_cache", "overload", "override", "property", "setter", "staticmethod", "wraps",
     }
 )  # fmt: skip
 _OVERRIDE_MARK: Final = re.compile(rb"@Override\b|\boverride\b")
@@ -74,11 +83,32 @@ def family_of(reader: FactReader, hit: SymbolHit) -> Family:
         _add_twins(reader, family, place)
     for place in symbol.substitutes:
         family.add(place)
+    if hit.file.language == "python":
+        family.doubts += _passed_by_name(reader, hit)
     if family.holder is not None:
         _add_overrides(reader, family, hit)
     elif hit.file.language == "rust":
         _add_rust_impls(reader, family, None, hit.name)
     return family
+
+
+def _passed_by_name(reader: FactReader, hit: SymbolHit) -> Iterator[str]:
+    """Yield why a framework may use the name of a parameter, or of a fixture, without naming it in code."""
+    rows = reader.outline_of(hit.file.file_id).definition_rows
+    if any(_FIXTURE.search(one) for one in rows.column(DECORATORS)[hit.number]):
+        yield f"tests ask for the fixture `{hit.name}` by the name of a parameter"
+    if hit.kind is not DefinitionKind.PARAMETER:
+        return
+    scope = rows.column(SCOPE)[hit.number]
+    for number, body in enumerate(rows.column(BODY_SCOPE)):
+        if body != scope:
+            continue
+        name, decorators = rows.column(NAME)[number], rows.column(DECORATORS)[number]
+        others = [one for one in decorators if one.partition("(")[0].rpartition(".")[2] not in _PLAIN_DECORATORS]
+        if others:
+            yield f"the decorator `@{others[0][:60]}` may pass `{hit.name}` by name"
+        elif name.startswith("test") and is_test_file(hit.file.path):
+            yield f"the test runner passes `{hit.name}` to {name} by name"
 
 
 def _add_twins(reader: FactReader, family: Family, place: Place) -> None:

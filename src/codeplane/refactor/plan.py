@@ -1,7 +1,7 @@
 """A planned refactoring: what would change, how sure each change is, and what is left to decide."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from codeplane.core.errors import CodePlaneError
@@ -23,9 +23,9 @@ _MAX_LINE: Final = 160
 class Edit:
     """Replace bytes `start` to `end` of a file; a path without a file is created by an edit at 0.
 
-    `anchor` is where in the new text the identifier is that was at `start` before. `line`, `column` (in characters) and
-    `text` show the place. `why` is the evidence; of a question, why it is not sure, and `settle` says what would settle
-    it. `confidence` is for documentation: high, medium or low.
+    `anchor` is where in the new text the identifier is that was at `start` before, -1 when it is gone. `line`, `column`
+    (in characters) and `text` show the place. `why` is the evidence; of a question, why it is not sure, and `settle`
+    says what would settle it. `confidence` is for documentation: high, medium or low.
     """
 
     path: str
@@ -110,6 +110,20 @@ def edited(source: bytes, edits: Iterable[Edit]) -> bytes:
         parts += [source[at : one.start], one.new.encode("utf-8", "surrogatepass")]
         at = one.end
     return b"".join([*parts, source[at:]])
+
+
+def without_overlap(edits: Iterable[Edit]) -> tuple[Edit, ...]:
+    """Return edits in order, with cuts that overlap the edit before them made shorter or left out."""
+    found: list[Edit] = []
+    for one in sorted(edits, key=lambda edit: (edit.path, edit.start, edit.end)):
+        before = found[-1] if found and found[-1].path == one.path else None
+        if before is None or one.start >= before.end or one.new:
+            found.append(one)
+        elif one.end > before.end:
+            cut = len(one.old.encode("utf-8", "surrogatepass")) - (one.end - before.end)
+            old = one.old.encode("utf-8", "surrogatepass")[cut:].decode("utf-8", "replace")
+            found.append(replace(one, start=before.end, old=old))
+    return tuple(found)
 
 
 def moved_offset(offset: int, edits: Iterable[Edit]) -> int:

@@ -2,12 +2,11 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.hashing import sha256_bytes
 from codeplane.index.facts.file_view import FileView
 from codeplane.index.facts.outline import NAME_START, PATH
 from codeplane.index.facts.reader import FactReader
@@ -20,6 +19,7 @@ from codeplane.languages.facts import BindTarget, DefinitionKind
 from codeplane.refactor.checking import Comparison
 from codeplane.refactor.documentation import LEVELS, documentation_sites
 from codeplane.refactor.family import family_of
+from codeplane.refactor.move import plan_move
 from codeplane.refactor.naming import check_new_name, is_special
 from codeplane.refactor.plan import (
     BLOCKED,
@@ -34,8 +34,9 @@ from codeplane.refactor.plan import (
     FileMove,
     edit_at,
 )
+from codeplane.refactor.proof import hashes_of
 from codeplane.refactor.settings import ContextDefaults, RefactorSettings
-from codeplane.refactor.sites import Renaming, code_sites, questions
+from codeplane.refactor.sites import Renaming, code_sites, notebook_words, questions
 
 RENAME: Final = "rename"
 _PLACE: Final = re.compile(r"^(?P<path>[^:]+):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?$")
@@ -43,7 +44,12 @@ _MANGLED: Final = re.compile(r"^__(?!.*__$)")
 _TYPES: Final = frozenset(
     {DefinitionKind.CLASS, DefinitionKind.INTERFACE, DefinitionKind.ENUM, DefinitionKind.STRUCT, DefinitionKind.TRAIT}
 )
+# Languages in which a file is called like the class it holds.
+_FOLLOWING: Final = frozenset({"java", "typescript"})
 _MAX_SHOWN: Final = 10
+# What generators write into the first lines of a file.
+_GENERATED: Final = re.compile(rb"(?i)do not edit|@generated|\bcode generated\b|\bauto-?generated\b")
+_HEADER_BYTES: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,11 @@ class RenameRequest:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What planners work on: the facts, the files that contain a word, the names of all definitions, and settings."""
+    """What planners work on: the facts, the files that contain a word, the names of all definitions, and settings.
+
+    `files_below` lists files and symlinks at or below a path, `clean_paths` tells which of some paths git tracks
+    unchanged, `digest_of` gives the digest of a file as it is on disk.
+    """
 
     reader: FactReader
     files_with: Callable[[str], list[str]]
@@ -68,6 +78,9 @@ class Ground:
     is_ignored: Callable[[str], bool]
     settings: RefactorSettings
     defaults: ContextDefaults
+    files_below: Callable[[str], list[str]] = lambda _path: []
+    clean_paths: Callable[[Iterable[str]], frozenset[str]] = lambda _paths: frozenset()
+    digest_of: Callable[[str], str] = lambda _path: ""
 
 
 def plan_rename(ground: Ground, request: RenameRequest) -> Draft:
@@ -97,19 +110,23 @@ def plan_rename(ground: Ground, request: RenameRequest) -> Draft:
 def _planned(ground: Ground, request: RenameRequest, renaming: Renaming) -> Draft:
     code = code_sites(renaming)
     taken = frozenset((one.path, one.start) for one in code)
-    asked = list(questions(renaming, ground.files_with, taken))
+    asked = [*questions(renaming, ground.files_with, taken), *notebook_words(renaming, ground.files_with)]
     if request.force_syntactic:
         asked += _every_word(ground, renaming, taken | {(one.path, one.start) for one in asked})
     docs = documentation_sites(renaming, ground.files_with, ground.settings.doc_sweep)
     known = taken | {(one.path, one.start) for one in asked}
     texts = [one for one in docs if (one.path, one.start) not in known]
-    edits, warnings = _without_ignored(ground, [*code, *asked, *texts])
+    edits, ignored = _without_ignored(ground, [*code, *asked, *texts])
     edits = _with_chosen_docs(ground, request, edits)
-    moves = _following_file(renaming)
+    moves, imports = _following_file(renaming)
+    edits += imports
     sure = [one for one in edits if one.group == CODE and one.confidence == ""]
-    _check(ground, renaming, sure, moves, frozenset((one.path, one.start) for one in asked))
+    _check(ground, renaming, sure, moves, frozenset((one.path, one.start) for one in (*asked, *ignored)))
     status, reasons = _status(ground, request, renaming, sure)
-    warnings += _warnings(ground, renaming, asked)
+    warnings = _warnings(ground, renaming, asked)
+    if ignored:
+        shown = ", ".join(sorted({one.path for one in ignored})[:3])
+        warnings.append(f"git ignores {shown}: not changed")
     return Draft(
         kind=RENAME,
         subject=f"{renaming.hit.file.path}::{renaming.hit.lexical_path}",
@@ -119,7 +136,12 @@ def _planned(ground: Ground, request: RenameRequest, renaming: Renaming) -> Draf
         reasons=tuple(reasons),
         candidates=(_candidate(ground.reader, renaming.hit),) if status != READY else (),
         warnings=tuple(warnings),
-        details={"old_name": renaming.old, "new_name": renaming.new, "kind": renaming.hit.kind.label},
+        details={
+            "old_name": renaming.old,
+            "new_name": renaming.new,
+            "kind": renaming.hit.kind.label,
+            "contexts": contexts_of(ground.reader, {one.path for one in edits}),
+        },
         hashes=hashes_of(ground.reader, [*(one.path for one in edits), *(one.source for one in moves)]),
     )
 
@@ -221,7 +243,15 @@ def undecided(ground: Ground, kind: str, symbol: str, found: list[Symbol]) -> Dr
         status=NEEDS_DECISION,
         reasons=(f"{len(found)} definitions are called `{symbol[:80]}`",),
         candidates=tuple(_candidate(ground.reader, one.asked) for one in found),
+        details={"contexts": contexts_of(ground.reader, [one.asked.file.path for one in found])},
     )
+
+
+def contexts_of(reader: FactReader, paths: Iterable[str]) -> list[str]:
+    """Return the contexts that own some files, by family and root."""
+    units = {file.unit_id for path in paths if (file := reader.file_at(path)) is not None}
+    rows = reader.connection.execute("SELECT unit_id, family, root FROM units ORDER BY family, root")
+    return [f"{family}:{root}" for unit_id, family, root in rows if unit_id in units]
 
 
 def _candidate(reader: FactReader, hit: SymbolHit) -> Candidate:
@@ -264,15 +294,13 @@ def _every_word(ground: Ground, renaming: Renaming, taken: frozenset[tuple[str, 
     return found
 
 
-def _without_ignored(ground: Ground, edits: Iterable[Edit]) -> tuple[list[Edit], list[str]]:
-    kept, ignored = [], set()
+def _without_ignored(ground: Ground, edits: Iterable[Edit]) -> tuple[list[Edit], list[Edit]]:
+    """Return the edits of files that git does not ignore, and the others."""
+    kept: list[Edit] = []
+    ignored: list[Edit] = []
     for one in edits:
-        if ground.is_ignored(one.path):
-            ignored.add(one.path)
-        else:
-            kept.append(one)
-    shown = ", ".join(sorted(ignored)[:3])
-    return kept, [f"git ignores {shown}: not changed"] if ignored else []
+        (ignored if ground.is_ignored(one.path) else kept).append(one)
+    return kept, ignored
 
 
 def _with_chosen_docs(ground: Ground, request: RenameRequest, edits: list[Edit]) -> list[Edit]:
@@ -284,14 +312,24 @@ def _with_chosen_docs(ground: Ground, request: RenameRequest, edits: list[Edit])
     return [replace(one, group=CODE) if one.group == DOCS and one.confidence in enough else one for one in edits]
 
 
-def _following_file(renaming: Renaming) -> tuple[FileMove, ...]:
-    """Return the move of a Java file that is called like its class."""
+def _following_file(renaming: Renaming) -> tuple[tuple[FileMove, ...], list[Edit]]:
+    """Return the move of a Java or TypeScript file that is called like its class, and the imports that follow it."""
     hit = renaming.hit
     folder, name = posixpath.split(hit.file.path)
     stem, ending = posixpath.splitext(name)
-    if hit.file.language != "java" or hit.kind not in _TYPES or hit.container or stem != hit.name:
-        return ()
-    return (FileMove(hit.file.path, posixpath.join(folder, renaming.new + ending)),)
+    if hit.file.language not in _FOLLOWING or hit.kind not in _TYPES or hit.container or stem != hit.name:
+        return (), []
+    target = posixpath.join(folder, renaming.new + ending)
+    if hit.file.language == "java":
+        return (FileMove(hit.file.path, target),), []
+    try:
+        moved = plan_move(renaming.reader, hit.file.path, target)
+    except CodePlaneError as error:
+        hint = "Rename the file first, or choose another name."
+        raise CodePlaneError(
+            "REFACTOR_CONFLICT", f"{hit.file.path} cannot follow: {error.message}", hint=hint
+        ) from error
+    return moved.moves, [one for one in moved.edits if one.group == CODE]
 
 
 def _check(
@@ -372,25 +410,26 @@ def hit_extent(renaming: Renaming) -> tuple[int, int]:
 
 
 def _status(ground: Ground, request: RenameRequest, renaming: Renaming, edits: list[Edit]) -> tuple[str, list[str]]:
-    family = renaming.family
     if request.force_syntactic:
         return READY, []
-    if family.blocks:
-        return BLOCKED, list(dict.fromkeys(family.blocks))
-    broken = [
-        f"{path} has syntax errors; its facts may be incomplete"
-        for path in dict.fromkeys(one.path for one in edits)
-        if (file := ground.reader.file_at(path)) is not None
-        and file.facts_id is not None
-        and ground.reader.outline(file.facts_id).quality[1]
-    ]
-    if broken:
-        return BLOCKED, broken[:_MAX_SHOWN]
+    blocks = list(dict.fromkeys([*renaming.family.blocks, *_unreadable(ground, renaming, edits)]))
+    if blocks:
+        return BLOCKED, blocks[:_MAX_SHOWN]
+    doubts = [] if renaming.old.startswith("_") else list(dict.fromkeys(renaming.family.doubts))
+    path = renaming.hit.file.path
+    if _GENERATED.search(ground.reader.text(renaming.hit.file)[:_HEADER_BYTES]):
+        doubts.insert(0, f"{path} is generated: its generator would write the old name again")
+    return (NEEDS_DECISION if doubts else READY), doubts[:_MAX_SHOWN]
+
+
+def _unreadable(ground: Ground, renaming: Renaming, edits: list[Edit]) -> Iterator[str]:
+    """Yield why files cannot be trusted or changed."""
     if ground.is_ignored(renaming.hit.file.path):
-        return BLOCKED, [f"git ignores {renaming.hit.file.path}, which defines it"]
-    if family.doubts and not renaming.old.startswith("_"):
-        return NEEDS_DECISION, list(dict.fromkeys(family.doubts))[:_MAX_SHOWN]
-    return READY, []
+        yield f"git ignores {renaming.hit.file.path}, which defines it"
+    for path in dict.fromkeys(one.path for one in edits):
+        file = ground.reader.file_at(path)
+        if file is not None and file.facts_id is not None and ground.reader.outline(file.facts_id).quality[1]:
+            yield f"{path} has syntax errors; its facts may be incomplete"
 
 
 def _warnings(ground: Ground, renaming: Renaming, asked: list[Edit]) -> list[str]:
@@ -402,15 +441,6 @@ def _warnings(ground: Ground, renaming: Renaming, asked: list[Edit]) -> list[str
         return []
     text = f"{language} names are not followed between files; {len(others)} other files contain the word"
     return [f"{text}: force_syntactic lists them"]
-
-
-def hashes_of(reader: FactReader, paths: Iterable[str]) -> dict[str, str]:
-    """Return the digests of files."""
-    found = {}
-    for path in sorted(set(paths)):
-        file = reader.file_at(path)
-        found[path] = sha256_bytes(reader.text(file)) if file is not None and file.text_id is not None else ""
-    return found
 
 
 def _alias_at(reader: FactReader, request: RenameRequest) -> tuple[FileView, int] | None:

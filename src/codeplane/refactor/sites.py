@@ -409,7 +409,8 @@ def questions(
         return
     rules = linking_rules(renaming.hit.file.language)
     names = frozenset(one.name for one in _callees(renaming)) if renaming.hit.kind is DefinitionKind.PARAMETER else None
-    near = {path for name in names for path in files_with(name)} if names is not None else None
+    is_distinct = "_" in renaming.old.strip("_")
+    near = {path for name in names for path in files_with(name)} if names is not None and not is_distinct else None
     for path in files_with(renaming.old):
         file = renaming.reader.file_at(path) if near is None or path in near else None
         if file is None or file.facts_id is None or linking_rules(file.language) is not rules:
@@ -481,14 +482,31 @@ def _scope_extent(renaming: Renaming) -> tuple[int, int]:
     return columns.scope_starts[scope], columns.scope_ends[scope]
 
 
+def notebook_words(renaming: Renaming, files_with: Callable[[str], list[str]]) -> Iterator[Edit]:
+    """Yield the words of notebooks, whose code is text of a JSON file."""
+    if renaming.hit.file.language != "python" or renaming.is_local:
+        return
+    word = re.compile(rb"(?<!\w)" + re.escape(renaming.old.encode()) + rb"(?!\w)")
+    for path in files_with(renaming.old):
+        file = renaming.reader.file_at(path) if path.endswith(".ipynb") else None
+        text = renaming.reader.text(file) if file is not None and file.text_id is not None else b""
+        for match in word.finditer(text):
+            yield edit_at(
+                path, text, match.span(), renaming.new, group=QUESTION, tier=Tier.UNKNOWN,
+                why="in a notebook", settle="see whether the cell uses it",
+            )  # fmt: skip
+
+
 def _questions_in(
     renaming: Renaming, view: FileView, starts: list[int], callees: frozenset[str] | None
 ) -> Iterator[Edit]:
     positions = {start: position for position, start in enumerate(view.columns.starts)}
+    # Such a name may reach the function through the `**kwargs` of another one.
+    is_distinct = "_" in renaming.old.strip("_")
     for start in starts:
         position = positions[start]
         link = view.columns.links[position]
-        if callees is not None and not (link == OF_CALL and _is_call_of(view, start, callees)):
+        if callees is not None and not (link == OF_CALL and (is_distinct or _is_call_of(view, start, callees))):
             continue
         if not renaming.is_member and callees is None and not _may_be_plain(renaming, view, position, link):
             continue

@@ -148,12 +148,12 @@ def _parents(path: RepoPath) -> Iterator[RepoPath]:
 
 
 def complete_git_part(repository: Repository, record: Record) -> None:
-    """Complete the git part of an interrupted undo whose files are in place.
+    """Complete the git part of an interrupted undo or move whose files are in place.
 
     Later changes by others stay.
     """
     span = record.git
-    if not record.undoes or span is None or span.after is None:
+    if span is None or span.after is None:
         return
     now = replace(read_state(repository), loose=read_loose(repository.root, span.after.loose))
     write_state(repository, still_to_do(now, span))

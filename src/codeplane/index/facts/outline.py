@@ -78,6 +78,8 @@ class Rows(Sequence[tuple[Any, ...]]):
 
     def column(self, number: int) -> Sequence[Any]:
         """Return one field of all rows."""
+        if not self._length:
+            return ()
         found = self._columns[number]
         if found is None:
             found = self._columns[number] = self._make(self, number) if self._make is not None else ()

@@ -16,7 +16,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     target: str,
     only: tuple[str, ...],
     exclude: tuple[str, ...],
-    dry_run: bool,  # noqa: FBT001 - click passes flags by name.
+    questions: bool,  # noqa: FBT001 - click passes flags by name.
+    dry_run: bool,  # noqa: FBT001
     yes: bool,  # noqa: FBT001
     as_json: bool,  # noqa: FBT001
     start: str,
@@ -28,5 +29,5 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     """
     return plan_and_apply(
         start, overrides, "refactor_impact", {"target": target},
-        only=only, exclude=exclude, dry_run=dry_run, yes=yes, as_json=as_json,
+        only=only, exclude=exclude, questions=questions, dry_run=dry_run, yes=yes, as_json=as_json,
     )  # fmt: skip

@@ -19,8 +19,9 @@ from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 
 _MAX_SHOWN = 200
 _OPTIONS = (
-    click.option("--only", multiple=True, metavar="WHAT", help="Only these files; also questions, docs, a site id."),
+    click.option("--only", multiple=True, metavar="WHAT", help="Only these files (a path or glob)."),
     click.option("--except", "exclude", multiple=True, metavar="WHAT", help="Not these files, sites or groups."),
+    click.option("--questions", is_flag=True, help="Also the places that are not sure."),
     click.option("--dry-run", "-n", is_flag=True, help="Only show the plan."),
     click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation."),
 )  # fmt: skip
@@ -38,7 +39,7 @@ def plan_and_apply(
 ) -> int:
     """Plan a refactoring, show it, ask, and apply it; return the exit code.
 
-    `chosen` holds the options: `only`, `exclude`, `dry_run`, `yes` and `as_json`.
+    `chosen` holds the options: `only`, `exclude`, `questions`, `dry_run`, `yes` and `as_json`.
     """
     as_json = bool(chosen["as_json"])
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
@@ -60,7 +61,7 @@ def plan_and_apply(
                 return FINDINGS
         wanted = {
             "refactor_id": plan["refactor_id"],
-            "include": list(chosen["only"]),
+            "include": [*chosen["only"], *(["questions"] if chosen["questions"] else [])],
             "exclude": list(chosen["exclude"]),
         }
         return finish(run_tool(workspace, "refactor_apply", wanted), as_json=as_json)

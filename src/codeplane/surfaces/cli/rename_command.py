@@ -24,6 +24,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     force_syntactic: bool,  # noqa: FBT001
     only: tuple[str, ...],
     exclude: tuple[str, ...],
+    questions: bool,  # noqa: FBT001
     dry_run: bool,  # noqa: FBT001
     yes: bool,  # noqa: FBT001
     as_json: bool,  # noqa: FBT001
@@ -33,7 +34,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     """Rename SYMBOL to NEW_NAME.
 
     SYMBOL is path::Name.path, path:line[:column], or a name that only one definition has. Places that are not sure
-    are shown as questions and stay as they are, unless --only names them.
+    are shown as questions and stay as they are, unless --questions is given.
 
     \b
       cpl rename src/app.py::Store.get fetch
@@ -48,5 +49,5 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     }
     return plan_and_apply(
         start, overrides, "refactor_rename", arguments,
-        only=only, exclude=exclude, dry_run=dry_run, yes=yes, as_json=as_json,
+        only=only, exclude=exclude, questions=questions, dry_run=dry_run, yes=yes, as_json=as_json,
     )  # fmt: skip
