@@ -50,6 +50,9 @@ ESLINT = [
         {"ruleId": None, "fatal": True, "severity": 2, "message": "Parsing error: x", "line": 4, "column": 2},
     ]},
     {"filePath": "/r/b.js", "messages": []},
+    {"filePath": "/r/c.ts", "messages": [
+        {"ruleId": None, "fatal": False, "severity": 1, "message": "File ignored because no matching configuration."},
+    ]},
 ]  # fmt: skip
 PYRIGHT = {"version": "1.1", "generalDiagnostics": [
     {"file": "/r/a.py", "severity": "error", "message": "not defined\n  more", "rule": "reportUndefinedVariable",

@@ -110,9 +110,11 @@ def pyright(stdout: str, _stderr: str) -> Iterator[Reported]:
 
 @_reading
 def eslint(stdout: str, _stderr: str) -> Iterator[Reported]:
-    """Read `eslint --format json`."""
+    """Read `eslint --format json`; that a file is ignored is not a finding."""
     for file in json.loads(stdout):
         for one in file["messages"]:
+            if one.get("ruleId") is None and one["message"].startswith("File ignored "):
+                continue
             yield Reported(
                 file["filePath"], _number(one.get("line")), _number(one.get("column")), one.get("ruleId") or "syntax",
                 one["message"], ERROR if one["severity"] == 2 else WARNING, "fix" in one,
