@@ -5,6 +5,7 @@ without samples fails. Each sample runs in a small world of its own: the effects
 with what really changed. Then the gate itself is asked, with intents on.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -63,6 +64,20 @@ def _dirty(world: World) -> None:
 def _has_code(world: World) -> None:
     write(
         world.tree, {"code.py": "def f(): pass\n", "use.py": "from code import f\nf()\n", "Box.java": "class Box {}\n"}
+    )
+
+
+def _has_linters(world: World) -> None:
+    """Ruff and mypy of this environment in the project's own; there is something to repair."""
+    (world.tree / ".venv").mkdir()
+    (world.tree / ".venv/bin").symlink_to(Path(sys.executable).parent)
+    write(
+        world.tree,
+        {
+            "pyproject.toml": "[tool.ruff.format]\n[tool.mypy]\n",
+            ".gitignore": ".venv\n",
+            "code.py": "import os\nx : int = 'a'\n",
+        },
     )
 
 
@@ -347,6 +362,8 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
         Sample({"action": "unlock", "path": "{base}/linked"}, _locked),
         Sample({"action": "prune"}),
     ),
+    "lint_check": (Sample({}, _has_linters), Sample({"paths": ["*.py"], "fix": True}, _has_linters)),
+    "lint_tools": (Sample({}, _has_linters),),
     "list_files": (Sample({}),),
     "map_repo": (Sample({}),),
     "read_file_full": (Sample({"path": "a.txt"}),),

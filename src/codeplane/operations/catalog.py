@@ -30,6 +30,8 @@ _TOOLS = (
     "git_status",
     "git_submodule",
     "git_worktree",
+    "lint_check",
+    "lint_tools",
     "list_files",
     "map_repo",
     "read_file_full",

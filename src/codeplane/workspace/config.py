@@ -11,6 +11,7 @@ from codeplane.core.settings import Loaded, load_settings, setting
 from codeplane.core.tracing import TelemetrySettings
 from codeplane.ledger.sessions import SessionSettings
 from codeplane.ledger.tasks import RetentionSettings, TaskSettings
+from codeplane.lint.settings import LintSettings
 from codeplane.refactor.settings import ContextDefaults, RefactorSettings
 from codeplane.workspace.context_settings import ContextSetting, declared_contexts, read_contexts_file
 from codeplane.workspace.places import Places
@@ -111,6 +112,7 @@ class Settings:
     reads: ReadSettings = setting(ReadSettings(), doc="Reading files.")
     edits: EditSettings = setting(EditSettings(), doc="Changing files.")
     refactor: RefactorSettings = setting(RefactorSettings(), doc="Renames, moves and deletions.")
+    lint: LintSettings = setting(LintSettings(), doc="Linters, type checkers and formatters.")
     defaults: ContextDefaults = setting(ContextDefaults(), doc="Several contexts of one language.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
     retention: RetentionSettings = setting(RetentionSettings(), doc="How long the ledger keeps its rows.")
@@ -122,6 +124,7 @@ class Settings:
 LOOSENING: Final[Mapping[str, str]] = {
     "edits.allowed": "other",
     "edits.undo_bytes": "less",
+    "lint.custom": "other",
     "logging.outputs": "a file",
     "metrics.open": "more",
     "retention.days": "less",
@@ -136,6 +139,7 @@ LOOSENING: Final[Mapping[str, str]] = {
 HARMLESS: Final = frozenset(
     {
         "contexts", "defaults.divergence_behavior", "defaults.max_parallel_contexts", "index.overlay",
+        "lint.exclude", "lint.timeout_sec",
         "refactor.doc_sweep.auto_apply", "refactor.doc_sweep.enabled", "refactor.doc_sweep.min_confidence",
         "refactor.doc_sweep.scan_extensions", "refactor.enabled", "refactor.plan_ttl_sec",
         "logging.level", "logging.rotation.backups", "logging.rotation.max_bytes", "mcp.max_argument_bytes",

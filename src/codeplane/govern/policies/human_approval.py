@@ -8,6 +8,8 @@ from codeplane.govern.rulebook import Rulebook
 from codeplane.govern.verdicts import Opinion, deny
 from codeplane.ledger.policy import Verdict
 
+_SHOWN_DANGERS = 5
+
 
 class HumanApproval:
     """Holds destructive calls until a person approves them."""
@@ -33,4 +35,6 @@ class HumanApproval:
         rule = allowing_rule(call, rules)
         if rule is not None:
             return Opinion(Verdict.ALLOW, f"allowed by the rule {rule}", rule)
-        return Opinion(Verdict.HOLD, f"{DESTRUCTIVE}: it {'; '.join(dangers)}.", "destructive", dangers[0])
+        rest = len(dangers) - _SHOWN_DANGERS
+        told = "; ".join(dangers[:_SHOWN_DANGERS]) + (f"; and {rest} more" if rest > 0 else "")
+        return Opinion(Verdict.HOLD, f"{DESTRUCTIVE}: it {told}.", "destructive", dangers[0])

@@ -31,6 +31,7 @@ COMMANDS = {
     "init": "Set this repository up for CodePlane.",
     "intent": "Add, list, show, select, close, check and import intents.",
     "ledger": "Read, verify and export the record of every call.",
+    "lint": "Run the project's linters on changed files; --fix repairs.",
     "map": "Show what this repository is made of.",
     "mcp": "Speak MCP over stdio, for agents.",
     "move": "Move a file, a directory or a symbol; imports follow.",

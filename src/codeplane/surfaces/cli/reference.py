@@ -5,6 +5,7 @@
 
 import json
 import sys
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,8 @@ def _settings_page() -> str:
 
 
 def _setting(row: SettingRow) -> str:
-    cells = (f"`{row.key}`", row.type_text, f"`{row.default}`", row.limits, row.doc)
+    default = "required" if row.default is MISSING else f"`{row.default}`"
+    cells = (f"`{row.key}`", row.type_text, default, row.limits, row.doc)
     return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
 
 
