@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from codeplane.operations.answer import Outcome
 from support.doors import call, error_of, result_of
 from support.governed import approve
 from support.repositories import write
-from support.suites import NO_CACHE, counts, run, run_all, suite
+from support.suites import NO_CACHE, NO_PLUGINS, counts, run, run_all, suite
 
 # Fewer characters than this per token in none of our answers.
 CHARACTERS_PER_TOKEN = 3
@@ -20,6 +22,12 @@ CODE = {
     "tests/test_prices.py": "from shop.prices import price\n\ndef test_price():\n    assert price() == 3\n",
     "tests/test_names.py": "from shop.names import name\n\ndef test_name():\n    assert name() == 'x'\n",
 }
+
+
+@pytest.fixture(autouse=True)
+def no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in NO_PLUGINS.items():
+        monkeypatch.setenv(name, value)
 
 
 def test_a_green_run_is_told_in_one_line(tmp_path: Path) -> None:

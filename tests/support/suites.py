@@ -13,6 +13,8 @@ from support.doors import call, open_test_workspace, result_of
 from support.repositories import make_repository
 
 NO_CACHE = "[pytest]\naddopts = -p no:cacheprovider\n"
+# The plugins of this environment are of no use in small suites, and slow.
+NO_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 IGNORED = ".venv\n__pycache__\n.pytest_cache\n"
 
 

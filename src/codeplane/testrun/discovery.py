@@ -145,6 +145,9 @@ class Discovery:
         runner = find_runner(DEFAULTS.get(language, ""))
         if runner is None or runner not in fitting:
             return None
+        if self._marker_root(runner, path) is not None:
+            # Its own configuration says that this file is not a test.
+            return None
         root = self._manifest_root(runner, path)
         spare = find_runner("unittest") if runner.name == "pytest" else None
         if spare is not None and not self._program(runner, root).words and self._program(spare, root).words:
@@ -195,8 +198,9 @@ def chosen_targets(found: Discovered, wanted: Iterable[str]) -> tuple[tuple[Targ
     unknown = []
     for text in wanted:
         name, _, test = text.partition("::")
-        fitting = _fitting(found, name.removeprefix("./").rstrip("/") or ".")
-        if not fitting:
+        wanted_name = name.removeprefix("./").rstrip("/") or "."
+        fitting = _fitting(found, wanted_name)
+        if not fitting and wanted_name != ".":
             unknown.append(text)
         for target in fitting:
             before = chosen.get(target.target_id)

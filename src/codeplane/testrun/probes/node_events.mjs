@@ -1,4 +1,6 @@
 // A reporter for node:test: one JSON object per line, as it happens.
+import { pathToFileURL } from "node:url";
+
 const MAX_TEXT = 20000;
 
 function caseOf(type, data) {
@@ -14,9 +16,11 @@ function caseOf(type, data) {
 }
 
 function lineIn(text, file) {
-  if (!file) return undefined;
-  const at = text.indexOf(file + ":");
-  return at < 0 ? undefined : parseInt(text.slice(at + file.length + 1), 10) || undefined;
+  for (const name of file ? [file, pathToFileURL(file).href] : []) {
+    const at = text.indexOf(name + ":");
+    if (at >= 0) return parseInt(text.slice(at + name.length + 1), 10) || undefined;
+  }
+  return undefined;
 }
 
 export default async function* events(source) {

@@ -36,7 +36,8 @@ def parse_go(finished: Finished) -> Report:
         ):
             text = "".join(output[key]) or finished.stderr
             cases.append(_case(key, Outcome.ERROR, seconds, text, module))
-    return Report(tuple(cases), bool(ended))
+    packages = {key[0] for key in (*ended, *output)}
+    return Report(tuple(cases), bool(ended) and all((one, "") in ended for one in packages))
 
 
 def _events(text: str) -> list[dict[str, Any]]:
