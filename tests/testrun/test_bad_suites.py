@@ -67,6 +67,28 @@ def test_a_hanging_test_is_ended_alone(tmp_path: Path) -> None:
         assert result["failures"][0]["text"] == "timed out after 1 s"
 
 
+def test_a_command_of_the_projects_own_that_hangs_is_ended(tmp_path: Path) -> None:
+    setting = "tests.custom=[{pattern: '*.sh', runner: shell, cmd: [sh, '{path}'], timeout_sec: 1}]"
+    with suite(tmp_path / "r", {"a.sh": "sleep 600\n", "b.sh": "exit 0\n"}, (setting,)) as door:
+        result = run_all(door)
+        assert counts(result) == {"passed": 1, "errors": 1}
+        assert (result["failures"][0]["tests"], result["failures"][0]["text"]) == (["a.sh"], "timed out")
+
+
+def test_a_run_that_takes_too_long_in_all_is_ended_and_not_called_passed(tmp_path: Path) -> None:
+    hangs = "import threading\n\ndef test_hangs():\n    threading.Event().wait()\n"
+    with suite(tmp_path / "r", {**TEST, "test_aa.py": hangs}, ("tests.run_sec=2",)) as door:
+        result = run_all(door)
+        assert result["outcome"] == "failed"
+        assert "the whole run took longer than 2 s" in result["failures"][0]["text"]
+
+
+def test_a_missing_program_of_a_custom_command_is_told(tmp_path: Path) -> None:
+    setting = "tests.custom=[{pattern: '*.sh', cmd: [no-such-program, '{path}']}]"
+    with suite(tmp_path / "r", {"a.sh": ""}, (setting,)) as door:
+        assert error_of(call(door, "run_test_targets", {"target_filter": ["."]})) == "TEST_RUNNER_NOT_FOUND"
+
+
 def test_a_test_that_kills_its_process_is_blamed_and_the_rest_runs(tmp_path: Path) -> None:
     kills = "import os, signal\n\ndef test_kills():\n    os.killpg(os.getpgrp(), signal.SIGKILL)\n"
     with suite(tmp_path / "r", {**TEST, "test_bad.py": kills}) as door:

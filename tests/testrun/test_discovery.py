@@ -111,6 +111,7 @@ def test_custom_commands_and_excluded_files() -> None:
     settings = SuiteSettings(custom=(custom,), exclude=("**/fixtures/**",))
     found = found_in({"e2e/a b.spec.ts": "", "t/fixtures/test_a.py": "", "node_modules/x/a.test.js": ""}, settings)
     assert told(found) == {"e2e/a b.spec.ts": "playwright in ."}
+    assert found.uses[0].found_by == "tests.custom e2e/**/*.spec.ts"
     (command,) = shown_commands(batches_of(found.targets, found, 2), Path("/none"))
     assert command == ("npx", "playwright", "test", "e2e/a b.spec.ts", "--reporter=json")
     assert found.targets[0].timeout_sec == 120

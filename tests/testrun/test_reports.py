@@ -256,11 +256,8 @@ def test_a_recorded_report_is_read(tmp_path: Path, name: str) -> None:
 def test_half_a_report_is_no_whole_one_and_raises_nothing(tmp_path: Path, name: str) -> None:
     one = RECORDED[name]
     for part in (0.0, 0.2, 0.5, 0.9):
-        cut = {
-            field: text[: int(len(text) * part)]
-            for field, text in (("report", one.report), ("stdout", one.stdout), ("stderr", one.stderr))
-        }
-        report = parsed(tmp_path, name, Recorded(file=one.file, **cut))
+        first, second, third = (text[: int(len(text) * part)] for text in (one.report, one.stdout, one.stderr))
+        report = parsed(tmp_path, name, Recorded(first, second, third, one.file))
         assert not report.is_whole or part == 0.9
         (tmp_path / one.file).unlink(missing_ok=True)
 

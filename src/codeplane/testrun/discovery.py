@@ -11,7 +11,7 @@ from typing import Final
 
 from codeplane.index.file_order import file_rank
 from codeplane.index.ignore_rules import matcher_for
-from codeplane.testrun.environment import Program, find_program
+from codeplane.testrun.environment import Program, find_own, find_program
 from codeplane.testrun.model import Named, Runner, Source, Target
 from codeplane.testrun.runners.catalog import DEFAULTS, RUNNERS, find_runner
 from codeplane.testrun.settings import CustomRunner, SuiteSettings
@@ -92,7 +92,7 @@ class Discovery:
         target = Target(
             path, name, language, path, ".", path, _kind_of(path), command=own.cmd, timeout_sec=own.timeout_sec
         )
-        return target, RunnerUse(name, ".", f"tests.custom {own.pattern}", Program(own.cmd[:1]))
+        return target, RunnerUse(name, ".", f"tests.custom {own.pattern}", find_own(self.root, own.cmd[0]))
 
     def _target(self, path: str, language: str) -> tuple[Target, RunnerUse] | None:
         chosen = self._runner_of(path, language)

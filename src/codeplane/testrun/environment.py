@@ -54,6 +54,13 @@ def find_program(root: Path, directory: str, runner: Runner) -> Program:
     return Program(looked_for=tuple(dict.fromkeys(_shown(place) for place in runner.places)))
 
 
+def find_own(root: Path, name: str) -> Program:
+    """Look for the program of a command of the project's own: in the repository or on the PATH."""
+    if shutil.which(name) is not None or os.access(root / name, os.X_OK):
+        return Program((name,))
+    return Program(looked_for=(name, f"{name} on PATH"))
+
+
 def not_found(runner: str, program: Program) -> CodePlaneError:
     """Return the error of a runner that is missing."""
     places = ", ".join(program.looked_for)

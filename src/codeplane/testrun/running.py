@@ -236,7 +236,7 @@ def _settled(  # noqa: PLR0911 - one way to end each.
         return _ended_early(runs, silent, hanging, ending, invocation)
     is_bad = any(case.outcome.is_bad for run in runs for case in run.cases)
     if batch.runner is None or (result.returncode == 0 and (report.is_whole or runs)):
-        return [*runs, *_quiet(batch, silent, result)]
+        return [*runs, *_quiet(batch, silent, report, result)]
     if batch.runner is not None and result.returncode in batch.runner.no_tests:
         return [*runs, *(TargetRun(one, not_run="no tests in it") for one in silent)]
     if hanging is not None and result.returncode < 0:
@@ -253,10 +253,11 @@ def _is_gone(root: Path, target: Target) -> bool:
     return not os.path.lexists(root / target.path)
 
 
-def _quiet(batch: Batch, silent: Sequence[Target], result: ProcessResult) -> list[TargetRun]:
+def _quiet(batch: Batch, silent: Sequence[Target], report: Report, result: ProcessResult) -> list[TargetRun]:
     """Return targets without a report after an orderly end; a command of the project's own is told by its exit code."""
     if batch.runner is not None and result.returncode == 0:
-        return [TargetRun(one, not_run="no tests in it") for one in silent]
+        why = "no tests in it" if report.is_whole else "the report ended before it"
+        return [TargetRun(one, not_run=why) for one in silent]
     outcome = Outcome.PASSED if result.returncode == 0 else Outcome.FAILED
     text = "" if result.returncode == 0 else last_lines(result)
     return [TargetRun(one, (Case("", outcome, one.path, None, text),), "", result.duration_ms / 1000) for one in silent]
@@ -265,23 +266,29 @@ def _quiet(batch: Batch, silent: Sequence[Target], result: ProcessResult) -> lis
 def _ended_early(
     runs: list[TargetRun], silent: list[Target], hanging: Target | None, ending: str, invocation: Invocation
 ) -> list[TargetRun]:
-    is_timeout = ending.startswith("timed out")
-    if not is_timeout or not invocation.is_live:
+    """Return what became of the targets of a process that was ended; a time limit is an error of some target."""
+    is_over_time = ending.startswith(("timed out", "the whole run"))
+    if not is_over_time:
         return [*runs, *(TargetRun(one, not_run=ending) for one in silent)]
-    # Only the target at work is to blame; the rest goes on in another process.
-    culprit = hanging or (silent[0] if silent else None)
+    culprit = hanging or (silent[0] if silent else runs[-1].target if runs else None)
     if culprit is None:
         return runs
+    blamed = _blamed(runs, culprit, Case("", Outcome.ERROR, culprit.path, None, ending, "Timeout"))
+    if invocation.is_live and ending.startswith("timed out"):
+        # Only the target at work is to blame; the rest goes on in another process.
+        return blamed
+    return [*blamed, *(TargetRun(one, not_run=ending) for one in silent if one != culprit)]
+
+
+def _blamed(runs: list[TargetRun], culprit: Target, case: Case) -> list[TargetRun]:
+    """Return the runs with an error added to one target, which keeps what it had reported."""
     before = next((run.cases for run in runs if run.target == culprit), ())
-    blamed = TargetRun(culprit, (*before, Case("", Outcome.ERROR, culprit.path, None, ending, "Timeout")))
-    return [*(run for run in runs if run.target != culprit), blamed]
+    return [*(run for run in runs if run.target != culprit), TargetRun(culprit, (*before, case))]
 
 
 def _crashed(runs: list[TargetRun], culprit: Target, result: ProcessResult) -> list[TargetRun]:
-    before = next((run.cases for run in runs if run.target == culprit), ())
     text = f"the test process was ended by signal {-result.returncode}\n{last_lines(result)}".strip()
-    case = Case("", Outcome.ERROR, culprit.path, None, text, "Crash")
-    return [*(run for run in runs if run.target != culprit), TargetRun(culprit, (*before, case))]
+    return _blamed(runs, culprit, Case("", Outcome.ERROR, culprit.path, None, text, "Crash"))
 
 
 def _broken(runs: list[TargetRun], silent: list[Target], batch: Batch, result: ProcessResult) -> list[TargetRun]:
@@ -289,10 +296,9 @@ def _broken(runs: list[TargetRun], silent: list[Target], batch: Batch, result: P
     name = batch.targets[0].runner
     text = f"{name} ended with exit code {result.returncode}\n{last_lines(result)}".strip()
     culprit = silent[0] if silent else runs[-1].target
-    before = next((run.cases for run in runs if run.target == culprit), ())
-    blamed = TargetRun(culprit, (*before, Case("", Outcome.ERROR, "", None, text, "RunnerError")))
+    blamed = _blamed(runs, culprit, Case("", Outcome.ERROR, "", None, text, "RunnerError"))
     rest = [TargetRun(one, not_run=f"{name} failed") for one in silent if one != culprit]
-    return [*(run for run in runs if run.target != culprit), blamed, *rest]
+    return [*blamed, *rest]
 
 
 def _by_target(root: Path, batch: Batch, invocation: Invocation, report: Report) -> dict[str, list[Case]]:

@@ -17,5 +17,4 @@ NODE = Runner(
     manifests=("package.json",),
     uses=r"""["']node:test["']""",
     is_alone=True,
-    is_live=True,
 )  # fmt: skip
