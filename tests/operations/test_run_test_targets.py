@@ -69,6 +69,16 @@ def test_without_changes_nothing_is_run_and_the_answer_says_how_to_run_all(tmp_p
         assert "Nothing differs from HEAD" in result["hint"]
 
 
+def test_a_program_edits_and_runs_the_affected_tests_in_one_call(tmp_path: Path) -> None:
+    program = (
+        "edit('shop/prices.py', old='return 3', new='return 4')\n"
+        "found = tests()\n"
+        "print(found['failed'], found['failures'][0]['line'], tests('tests/test_names.py')['passed'])"
+    )
+    with suite(tmp_path / "r", CODE) as door:
+        assert result_of(call(door, "run", {"program": program}))["printed"] == "1 4 1\n"
+
+
 def test_one_test_is_chosen_by_its_name(tmp_path: Path) -> None:
     two = "def test_one():\n    pass\n\ndef test_two():\n    assert 0\n"
     with suite(tmp_path / "r", {"pytest.ini": NO_CACHE, "test_a.py": two}) as door:

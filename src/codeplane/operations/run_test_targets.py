@@ -152,7 +152,8 @@ def _chosen(context: CallContext, suite: Suite, request: RunTestTargetsRequest) 
         use = suite.found.use_of(missing[0])
         if use is not None:
             raise not_found(use.runner, use.program)
-    return _Chosen(tuple(one for one in targets if one not in missing), missing, selected)
+    lacking = {one.target_id for one in missing}
+    return _Chosen(tuple(one for one in targets if one.target_id not in lacking), missing, selected)
 
 
 def _has_program(suite: Suite, target: Target) -> bool:

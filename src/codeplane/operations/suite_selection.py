@@ -18,7 +18,7 @@ from codeplane.operations.edited_symbols import changed_symbols
 from codeplane.operations.models import Result
 from codeplane.operations.operation import CallContext
 from codeplane.testrun.costs import CostBook
-from codeplane.testrun.discovery import Discovered, Discovery
+from codeplane.testrun.discovery import Discovered, Discovery, covering
 from codeplane.testrun.model import Target
 from codeplane.testrun.runners.catalog import find_runner
 from codeplane.workspace.workspace import Workspace
@@ -68,25 +68,27 @@ class Suite:
         affected = self.context.workspace.index.affected_tests(changed, symbols)
         matches: dict[str, MatchedTest] = {}
         lost = []
+        by_path = self.found.by_path()
         for match in affected.matches:
-            targets = self.found.covering(match.path)
+            targets = covering(by_path, match.path)
             if not targets:
                 lost.append(match.path)
             for target in targets:
                 matches.setdefault(target.target_id, match)
         for path in changed:
-            for target in self._holding(path):
+            for target in _holding(by_path, path):
                 matches.setdefault(target.target_id, MatchedTest(path, HIGH, f"{path} changed in it", ()))
         return Selected(matches, affected, tuple(changed), tuple(lost))
 
-    def _holding(self, path: str) -> list[Target]:
-        """Return targets that are directories of code and hold a changed file, as packages of Go do."""
-        language = language_of(path)
-        return [
-            one
-            for one in self.found.covering(path)
-            if one.path == path or ((runner := find_runner(one.runner)) is not None and language in runner.languages)
-        ]
+
+def _holding(by_path: Mapping[str, list[Target]], path: str) -> list[Target]:
+    """Return targets that are directories of code and hold a changed file, as packages of Go do."""
+    language = language_of(path)
+    return [
+        one
+        for one in covering(by_path, path)
+        if one.path == path or ((runner := find_runner(one.runner)) is not None and language in runner.languages)
+    ]
 
 
 def suite_of(context: CallContext) -> Suite:

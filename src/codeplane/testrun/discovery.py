@@ -3,7 +3,7 @@
 import fnmatch
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -44,14 +44,21 @@ class Discovered:
         """Return the runner of a target."""
         return next((one for one in self.uses if (one.runner, one.root) == (target.runner, target.root)), None)
 
-    def covering(self, path: str) -> tuple[Target, ...]:
-        """Return the targets that run a file: the file itself, else the nearest directory above it."""
-        exact = tuple(one for one in self.targets if one.path == path)
-        directory = path
-        while not exact and directory:
-            directory = posixpath.dirname(directory)
-            exact = tuple(one for one in self.targets if one.path == (directory or "."))
-        return exact
+    def by_path(self) -> dict[str, list[Target]]:
+        """Return the targets by the file or directory that they cover."""
+        found: dict[str, list[Target]] = {}
+        for one in self.targets:
+            found.setdefault(one.path, []).append(one)
+        return found
+
+
+def covering(by_path: Mapping[str, list[Target]], path: str) -> list[Target]:
+    """Return the targets that run a file: the file itself, else the nearest directory above it."""
+    while path not in by_path:
+        if path in {"", "."}:
+            return []
+        path = posixpath.dirname(path) or "."
+    return by_path[path]
 
 
 @dataclass(slots=True)
@@ -196,10 +203,11 @@ def chosen_targets(found: Discovered, wanted: Iterable[str]) -> tuple[tuple[Targ
     """
     chosen: dict[str, Target] = {}
     unknown = []
+    exact = {**found.by_path(), **{one.target_id: [one] for one in found.targets}}
     for text in wanted:
         name, _, test = text.partition("::")
         wanted_name = name.removeprefix("./").rstrip("/") or "."
-        fitting = _fitting(found, wanted_name)
+        fitting = exact.get(wanted_name) or _fitting(found, wanted_name)
         if not fitting and wanted_name != ".":
             unknown.append(text)
         for target in fitting:
@@ -217,9 +225,6 @@ def _with_names(target: Target, names: tuple[str, ...]) -> Target:
 
 
 def _fitting(found: Discovered, name: str) -> list[Target]:
-    exact = [one for one in found.targets if name in {one.target_id, one.path}]
-    if exact:
-        return exact
     below = [one for one in found.targets if name == "." or one.path.startswith(f"{name}/")]
     if below:
         return below

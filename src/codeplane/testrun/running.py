@@ -156,7 +156,7 @@ def _run_batch(state: _State, batch: Batch) -> list[TargetRun]:
     while pending:
         gone = [one for one in pending if not os.path.lexists(state.request.root / one.path)]
         runs |= {one.target_id: TargetRun(one, not_run="its file was deleted") for one in gone}
-        pending = [one for one in pending if one not in gone]
+        pending = [one for one in pending if one.target_id not in runs]
         if state.stop.is_set() or not pending:
             runs |= {one.target_id: TargetRun(one, not_run=state.why) for one in pending}
             break
@@ -223,7 +223,8 @@ def _ending(state: _State, result: ProcessResult, watch: Watch | None, limit: fl
 def _settled(  # noqa: PLR0911 - one way to end each.
     root: Path, batch: Batch, invocation: Invocation, report: Report, result: ProcessResult, ending: str
 ) -> list[TargetRun]:
-    cases = _by_target(root, batch, invocation, report)
+    owners = _owners(root, batch, invocation)
+    cases = _by_target(owners, batch, invocation, report)
     seconds = result.duration_ms / 1000
     runs = [
         TargetRun(one, tuple(cases[one.target_id]), "", _seconds(cases[one.target_id], seconds / len(batch.targets)))
@@ -231,7 +232,7 @@ def _settled(  # noqa: PLR0911 - one way to end each.
         if cases[one.target_id]
     ]
     silent = [one for one in batch.targets if not cases[one.target_id]]
-    hanging = _owner(root, batch, invocation, Case("", Outcome.ERROR, report.at_work)) if report.at_work else None
+    hanging = owners.of(Case("", Outcome.ERROR, report.at_work)) if report.at_work else None
     if ending:
         return _ended_early(runs, silent, hanging, ending, invocation)
     is_bad = any(case.outcome.is_bad for run in runs for case in run.cases)
@@ -301,26 +302,39 @@ def _broken(runs: list[TargetRun], silent: list[Target], batch: Batch, result: P
     return [*blamed, *rest]
 
 
-def _by_target(root: Path, batch: Batch, invocation: Invocation, report: Report) -> dict[str, list[Case]]:
+@dataclass(frozen=True, slots=True)
+class _Owners:
+    """The targets of a batch by argument and by path; a suite may have thousands of both targets and cases."""
+
+    root: Path
+    directory: Path
+    by_argument: dict[str, Target]
+    by_path: dict[str, Target]
+
+    def of(self, case: Case) -> Target | None:
+        """Return the target that a case belongs to: by its owner, its file, or a directory above that."""
+        if case.owner in self.by_argument:
+            return self.by_argument[case.owner]
+        path = _repo_path(self.root, self.directory, case.place)
+        while path:
+            if path in self.by_path:
+                return self.by_path[path]
+            path = posixpath.dirname(path)
+        return self.by_path.get(".")
+
+
+def _owners(root: Path, batch: Batch, invocation: Invocation) -> _Owners:
+    by_argument = {one.argument: one for one in batch.targets}
+    return _Owners(root, invocation.directory, by_argument, {one.path: one for one in batch.targets})
+
+
+def _by_target(owners: _Owners, batch: Batch, invocation: Invocation, report: Report) -> dict[str, list[Case]]:
+    root = owners.root
     cases: dict[str, list[Case]] = {one.target_id: [] for one in batch.targets}
     for case in report.cases:
-        owner = _owner(root, batch, invocation, case) or batch.targets[0]
+        owner = owners.of(case) or batch.targets[0]
         cases[owner.target_id].append(replace(case, place=_repo_path(root, invocation.directory, case.place)))
     return cases
-
-
-def _owner(root: Path, batch: Batch, invocation: Invocation, case: Case) -> Target | None:
-    if case.owner:
-        found = next((one for one in batch.targets if one.argument == case.owner), None)
-        if found is not None:
-            return found
-    path = _repo_path(root, invocation.directory, case.place)
-    while path:
-        found = next((one for one in batch.targets if one.path == path), None)
-        if found is not None:
-            return found
-        path = posixpath.dirname(path)
-    return next((one for one in batch.targets if one.path == "."), None)
 
 
 def _repo_path(root: Path, directory: Path, place: str) -> str:
