@@ -3,7 +3,7 @@
 import fnmatch
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -71,6 +71,7 @@ class Discovery:
     files: Iterable[tuple[str, str]]
     _names: dict[str, set[str]] = field(default_factory=dict)
     _marked: dict[str, list[tuple[Runner, str]]] = field(default_factory=dict)
+    _globs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
 
     def find(self) -> Discovered:
@@ -120,7 +121,7 @@ class Discovery:
     def _runner_of(self, path: str, language: str) -> tuple[Runner, str, str] | None:
         """Return runner, directory and reason for a file; None when it holds no tests."""
         by_name = path.endswith(_PROJECT_FILES)
-        known = [one for one in RUNNERS if by_name or language in one.languages]
+        known = RUNNERS if by_name else _runners_of(language)
         fitting = [one for one in known if _files_of(one.files)(path)]
         configured = find_runner(self.settings.runners.of(language))
         if configured is not None:
@@ -132,7 +133,7 @@ class Discovery:
                 return runner, root, f"used in {path}"
         return self._by_marker(path, known) or self._by_language(path, language, fitting)
 
-    def _by_marker(self, path: str, known: list[Runner]) -> tuple[Runner, str, str] | None:
+    def _by_marker(self, path: str, known: Sequence[Runner]) -> tuple[Runner, str, str] | None:
         for directory in _upwards(path):
             for runner, marker in self._markers_in(directory):
                 if runner in known and not runner.must_use and self._is_test(runner, path, directory, marker):
@@ -140,13 +141,18 @@ class Discovery:
         return None
 
     def _is_test(self, runner: Runner, path: str, directory: str, marker: str) -> bool:
-        if runner.files_setting:
-            given = re.search(runner.files_setting, self.texts(posixpath.join(directory, marker)))
-            globs = _GLOB.findall(given[1]) if given else []
-            if globs:
-                name = posixpath.basename(path)
-                return path.endswith(".py") and any(fnmatch.fnmatchcase(name, _as_file(one)) for one in globs)
+        globs = self._given_globs(runner, posixpath.join(directory, marker)) if runner.files_setting else ()
+        if globs:
+            name = posixpath.basename(path)
+            return path.endswith(".py") and any(fnmatch.fnmatchcase(name, one) for one in globs)
         return _files_of(runner.files)(path)
+
+    def _given_globs(self, runner: Runner, marker: str) -> tuple[str, ...]:
+        """Return the globs of test files that a marker's text sets, read once per marker."""
+        if marker not in self._globs:
+            given = re.search(runner.files_setting, self.texts(marker))
+            self._globs[marker] = tuple(map(_as_file, _GLOB.findall(given[1]))) if given else ()
+        return self._globs[marker]
 
     def _by_language(self, path: str, language: str, fitting: list[Runner]) -> tuple[Runner, str, str] | None:
         runner = find_runner(DEFAULTS.get(language, ""))
@@ -241,6 +247,11 @@ def _upwards(path: str) -> Iterator[str]:
     while directory:
         directory = posixpath.dirname(directory)
         yield directory
+
+
+@cache  # A memo of a pure function: one entry per language.
+def _runners_of(language: str) -> tuple[Runner, ...]:
+    return tuple(one for one in RUNNERS if language in one.languages)
 
 
 @cache  # A memo of a pure function: one entry per runner.
