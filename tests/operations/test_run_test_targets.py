@@ -57,6 +57,7 @@ def test_only_tests_that_a_change_affects_are_run(tmp_path: Path) -> None:
         result = run(door)
         assert counts(result) == {"failed": 1}
         assert result["failures"][0]["tests"] == ["tests/test_prices.py::test_price"]
+        assert result["failures"][0]["changed_definitions"] == ["shop/prices.py::price"]
         assert result["selection"]["direct"] == 1
         named = run(door, changed_files=["shop/names.py"])
         assert counts(named) == {"passed": 1}

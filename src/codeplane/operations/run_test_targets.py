@@ -80,6 +80,7 @@ class FailureInfo(Result):
     exception_type: str | None = None
     fingerprint: str
     reason: str | None = Field(None, description="How the change reaches this test.")
+    changed_definitions: list[str] = Field(default_factory=list, description="What changed there; at most 5.")
 
 
 class NotRun(Result):
@@ -262,6 +263,7 @@ def _failure(fingerprint: str, members: list[tuple[TargetRun, Case]], selected: 
         exception_type=case.exception_type or None,
         fingerprint=fingerprint[:16],
         reason=match.reason if match is not None else None,
+        changed_definitions=selected.changed_definitions(match) if selected is not None and match is not None else [],
     )
 
 
@@ -352,7 +354,8 @@ def _headline(result: RunTestTargetsResult) -> str:
 def _failure_lines(one: FailureInfo, *, is_long: bool) -> list[str]:
     place = f" {printable_name(one.path)}:{one.line or 1}" if one.path else ""
     same = f" and {one.count - 1} more alike" if one.count > 1 else ""
-    why = f" [{one.reason}]" if one.reason and is_long else ""
+    names = ", ".join(name.partition("::")[2] for name in one.changed_definitions)
+    why = f" [{one.reason}{f': {names}' if names else ''}]" if one.reason and is_long else ""
     text = one.text if is_long else next(reversed(one.text.splitlines()), "")
     return [f"{one.outcome.upper()} {printable_name(one.tests[0])}{same}{place}{why}", *([text] if text else [])]
 

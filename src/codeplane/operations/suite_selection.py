@@ -25,6 +25,7 @@ from codeplane.workspace.workspace import Workspace
 
 Tier = Literal["direct", "references", "imports"]
 _SHOWN: Final = 20
+_SHOWN_DEFINITIONS: Final = 5
 _COSTS_FILE: Final = "test-costs.json"
 
 
@@ -36,6 +37,12 @@ class Selected:
     affected: AffectedTests
     changed: tuple[str, ...]
     without_target: tuple[str, ...] = ()
+    symbols: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def changed_definitions(self, match: MatchedTest) -> list[str]:
+        """Return the definitions that changed in the file from which a test is reached."""
+        known = (path for path in self.symbols if path == match.path or f" {path}" in match.reason)
+        return [f"{path}::{name}" for path in known for name in self.symbols[path]][:_SHOWN_DEFINITIONS]
 
 
 class SelectionInfo(Result):
@@ -78,7 +85,7 @@ class Suite:
         for path in changed:
             for target in _holding(by_path, path):
                 matches.setdefault(target.target_id, MatchedTest(path, HIGH, f"{path} changed in it", ()))
-        return Selected(matches, affected, tuple(changed), tuple(lost))
+        return Selected(matches, affected, tuple(changed), tuple(lost), symbols)
 
 
 def _holding(by_path: Mapping[str, list[Target]], path: str) -> list[Target]:
