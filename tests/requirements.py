@@ -273,6 +273,33 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "RISK-CLI": ("lines are answered one by one", ("test_lines_are_answered_one_by_one_and_bad_ones_too",)),
+    "TEST-RUNNERS": (
+        "settings, then markers, then languages name the runner; the project's own programs come first",
+        (
+            "test_a_marker_file_names_the_runner",
+            "test_settings_come_before_markers",
+            "test_without_a_marker_the_language_decides",
+            "test_the_programs_of_the_project_come_first",
+            "test_a_missing_runner_is_an_error_that_says_what_was_looked_for",
+        ),
+    ),
+    "TEST-RUN": (
+        "a run answers for every target: failures with their place, what was not run with the reason",
+        (
+            "test_a_failure_names_test_file_line_and_assertion",
+            "test_a_hanging_test_is_ended_alone",
+            "test_a_test_that_kills_its_process_is_blamed_and_the_rest_runs",
+            "test_an_exit_code_of_0_does_not_hide_a_failure",
+            "test_files_that_tests_leave_behind_are_told",
+        ),
+    ),
+    "TEST-IMPACT": (
+        "only tests that a change affects are run, in tiers, with the gaps",
+        (
+            "test_only_tests_that_a_change_affects_are_run",
+            "test_why_a_test_is_affected_and_what_no_test_covers_is_told",
+        ),
+    ),
     "DIFF-SEVERITY": (
         "a new optional parameter is not breaking; a removed, reordered or required one is",
         ("test_a_python_signature_breaks_calls_or_does_not", "test_a_change_has_its_kind_and_severity"),

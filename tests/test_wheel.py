@@ -27,6 +27,7 @@ def test_the_wheel_is_pure_and_carries_its_licence_and_runs(tmp_path: Path) -> N
         "py",
         "scm",
         "json",
+        "mjs",
         "typed",
     }
     command = [sys.executable, "-c", "from codeplane.surfaces.entry import main; raise SystemExit(main())", "version"]

@@ -81,6 +81,10 @@ def _has_linters(world: World) -> None:
     )
 
 
+def _has_tests(world: World) -> None:
+    write(world.tree, {"test_a.py": "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"})
+
+
 RENAME = {"symbol": "code.py::f", "new_name": "Renamed"}
 MOVE = {"from_path": "code.py", "to_path": "d/moved.py"}
 
@@ -233,6 +237,8 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "call": (Sample({"operation": "git_stage", "arguments": {"paths": ["a.txt"]}}, _dirty),),
     "delegate_intent": (Sample({"session": "s-1", "paths": ["elsewhere/a"]}),),
     "describe": (Sample({}),),
+    "discover_test_targets": (Sample({}),),
+    "inspect_affected_tests": (Sample({}),),
     "git_branch": (
         Sample({"action": "list"}),
         Sample({"action": "list", "which": "remote"}),
@@ -385,6 +391,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "request_scope_expansion": (Sample({"intent_id": "INT-1", "paths": ["a.txt"], "reason": "x"}),),
     "reset_budget": (Sample({}),),
     "run": (Sample({"program": "print(len(search('a')))"}),),
+    "run_test_targets": (Sample({"target_filter": ["."]}, _has_tests),),
     "search": (Sample({"query": "one"}),),
     "semantic_diff": (Sample({}, _dirty),),
     "select_active_intent": (Sample({"intent_id": "INT-1"}),),
@@ -550,6 +557,13 @@ CHANGING = [
 def as_caller(name: str) -> Caller:
     """Return who may call an operation: an agent its tools, a person everything else."""
     return caller() if name in TOOLS else person()
+
+
+@pytest.fixture(autouse=True)
+def no_compiled_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python and pytest would leave compiled files and a cache beside the tests that they run."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:cacheprovider")
 
 
 @pytest.mark.parametrize(("name", "sample"), CHANGING)

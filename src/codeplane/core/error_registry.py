@@ -142,6 +142,9 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
         (6003, "CALL_INTERRUPTED", RETRY, "The call was interrupted before it changed anything.", "Call again."),
         (6004, "OUTCOME_UNKNOWN", FIX, "The call was interrupted and its effect is unknown.", "Look at the files named in the details before going on."),
     ),
+    "Tests": (
+        (7001, "TEST_RUNNER_NOT_FOUND", PERSON, "The test runner of these targets is not installed.", "Install it in the project's environment, or set `tests.runners`; the message says what was looked for."),
+    ),
     "Governance": (
         (8001, "POLICY_DENIED", FIX, "A policy does not allow this call.", "Read the policy's reason in the message."),
         (8002, "APPROVAL_PENDING", RETRY, "The call waits for a person.", "Go on with other work, then send the same call again."),

@@ -142,6 +142,7 @@ class Gate:
             staged=tuple(printable_name(path.text) for path in effects.staged),
             foreign=tuple(redact(printable_name(place)) for place in effects.foreign),
             destructive=effects.destructive,
+            verifies=effects.verifies,
             is_git=facts.is_git,
             given_intent=facts.given_intent,
             given_class=facts.given_class,

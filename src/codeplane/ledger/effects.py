@@ -34,6 +34,8 @@ class Effects:
     host, those of this machine by `file:` and their path. `foreign` are places of this machine outside the working tree
     that the call writes, or that it makes the repository reach. `programs` are hooks and helpers of the repository that
     git would run, with their digests; `executed` are the paths of the tree that git runs in this call or another one.
+    `verifies` says that CodePlane made the commands itself, from its tables of test runners and linters, to check the
+    repository.
     `anchored` are writes that say which content they expect; `overwrites` are writes that replace whatever is there.
     """
 
@@ -50,6 +52,7 @@ class Effects:
     executed: tuple[str, ...] = ()
     anchored: tuple[RepoPath, ...] = ()
     overwrites: tuple[RepoPath, ...] = ()
+    verifies: bool = False
 
     @property
     def touched(self) -> tuple[RepoPath, ...]:
@@ -69,5 +72,6 @@ class Effects:
             "staged": [printable_name(path.text) for path in self.staged],
             "foreign": [printable_name(place) for place in self.foreign],
             "programs": [list(program) for program in self.programs],
+            "verifies": self.verifies,
         }
         return {name: value for name, value in parts.items() if value}

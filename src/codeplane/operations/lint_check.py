@@ -163,6 +163,7 @@ class _Linting:
             writes=written,
             commands=tuple(commands),
             anchored=written,
+            verifies=True,
         )
 
     def work(self) -> LintCheckResult:

@@ -13,6 +13,7 @@ from codeplane.ledger.sessions import SessionSettings
 from codeplane.ledger.tasks import RetentionSettings, TaskSettings
 from codeplane.lint.settings import LintSettings
 from codeplane.refactor.settings import ContextDefaults, RefactorSettings
+from codeplane.testrun.settings import SuiteSettings
 from codeplane.workspace.context_settings import ContextSetting, declared_contexts, read_contexts_file
 from codeplane.workspace.places import Places
 
@@ -114,6 +115,7 @@ class Settings:
     refactor: RefactorSettings = setting(RefactorSettings(), doc="Renames, moves and deletions.")
     lint: LintSettings = setting(LintSettings(), doc="Linters, type checkers and formatters.")
     defaults: ContextDefaults = setting(ContextDefaults(), doc="Several contexts of one language.")
+    tests: SuiteSettings = setting(SuiteSettings(), doc="Running tests.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
     retention: RetentionSettings = setting(RetentionSettings(), doc="How long the ledger keeps its rows.")
     telemetry: TelemetrySettings = setting(TelemetrySettings(), doc="Traces for OpenTelemetry.")
@@ -135,6 +137,7 @@ LOOSENING: Final[Mapping[str, str]] = {
     "tasks.max_mutations": "more",
     "tasks.max_test_runs": "more",
     "telemetry.enabled": "more",
+    "tests.custom": "other",
 }
 HARMLESS: Final = frozenset(
     {
@@ -144,7 +147,10 @@ HARMLESS: Final = frozenset(
         "refactor.doc_sweep.scan_extensions", "refactor.enabled", "refactor.plan_ttl_sec",
         "logging.level", "logging.rotation.backups", "logging.rotation.max_bytes", "mcp.max_argument_bytes",
         "mcp.profile", "reads.full_inline_bytes", "reads.full_resource_bytes", "reads.page_bytes", "reads.range_bytes",
-        "retention.batch", "server.port", "server.shutdown_grace_seconds", "server.worker_threads",
+        "tests.exclude", "tests.run_sec", "tests.runners.csharp", "tests.runners.elixir", "tests.runners.go",
+        "tests.runners.java", "tests.runners.javascript", "tests.runners.kotlin", "tests.runners.php",
+        "tests.runners.python", "tests.runners.ruby", "tests.runners.rust", "tests.runners.typescript",
+        "tests.timeout_sec", "retention.batch", "server.port", "server.shutdown_grace_seconds", "server.worker_threads",
     }
 )  # fmt: skip
 _LOOSER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {

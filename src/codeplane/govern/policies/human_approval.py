@@ -28,8 +28,9 @@ class HumanApproval:
             return deny(ErrorReport("APPROVAL_DENIED", message, details=details), "refused", said.hold_id)
         if said is not None and said.state == "approved":
             return Opinion(Verdict.ALLOW, f"approved ({said.scope})", "approved", said.hold_id)
-        # A command is dangerous wherever it runs; for the rest intents have to be in force.
-        dangers = dangers_of(call, rules) if rules.is_enforced or call.commands else ()
+        # A caller's command is dangerous wherever it runs; for the rest intents have to be in force.
+        is_judged = rules.is_enforced or (call.commands and not call.verifies)
+        dangers = dangers_of(call, rules) if is_judged else ()
         if not dangers:
             return None
         rule = allowing_rule(call, rules)

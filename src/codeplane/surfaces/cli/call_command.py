@@ -12,6 +12,7 @@ import click
 from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.errors import CodePlaneError
 from codeplane.operations.answer import Answer
+from codeplane.operations.call_record import CallControls
 from codeplane.operations.catalog import TOOLS
 from codeplane.operations.one_call import run_once
 from codeplane.operations.perform import Door
@@ -52,9 +53,11 @@ def command(
     return finish(answer, as_json=as_json)
 
 
-def run_tool(workspace: Workspace, operation: str, arguments: dict[str, Any]) -> Answer:
+def run_tool(
+    workspace: Workspace, operation: str, arguments: dict[str, Any], controls: CallControls | None = None
+) -> Answer:
     """Make the one call of a command."""
-    return run_once(Door(workspace, TOOLS), operation, arguments, acting_caller(workspace, operation))
+    return run_once(Door(workspace, TOOLS), operation, arguments, acting_caller(workspace, operation), controls)
 
 
 def cli_caller(workspace: Workspace, session_id: str | None = None) -> Caller:

@@ -13,6 +13,7 @@ from codeplane.core.logs import tail_lines
 from codeplane.core.printable import counted
 from codeplane.core.redaction import redact
 from codeplane.core.version import VERSION
+from codeplane.surfaces.cli.call_command import run_tool
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import json_option, print_json, repo_option, set_option
 from codeplane.surfaces.cli.status_command import context_lines
@@ -78,6 +79,7 @@ def run_checks(places: Places, overrides: tuple[str, ...]) -> list[Check]:
                 _verdict("interrupted calls", lambda: _open_calls(workspace)),
                 _verdict("index", lambda: _index(workspace)),
                 _verdict("contexts", lambda: _contexts(workspace)),
+                _verdict("test runners", lambda: _runners(workspace)),
             ]
     except CodePlaneError as error:
         checks.append(Check("private directory", "problem", error.report().as_text()))
@@ -143,6 +145,18 @@ def _index(workspace: Workspace) -> str:
 def _contexts(workspace: Workspace) -> str:
     lines = context_lines(workspace.index_summary())
     return lines[0][1] if lines else "none"
+
+
+def _runners(workspace: Workspace) -> str:
+    found = run_tool(workspace, "discover_test_targets", {"limit": 1})
+    if found.error is not None:
+        raise CodePlaneError(found.error.error, found.error.message)
+    document = found.envelope()["result"]
+    missing = [one["problem"] for one in document["runners"] if one.get("problem")]
+    if missing:
+        raise CodePlaneError("TEST_RUNNER_NOT_FOUND", "; ".join(missing[:5]))
+    names = sorted({one["runner"] for one in document["runners"]})
+    return f"{', '.join(names)}; {counted(document['total'], 'target')}" if names else "no tests found"
 
 
 def _server(places: Places) -> str:

@@ -41,6 +41,7 @@ COMMANDS = {
     "search": "Find text, definitions or references.",
     "status": "Show the server, the repository and the settings.",
     "task": "Open, close, reset, list and show tasks.",
+    "test": "Run tests: all, some, or those that your changes affect.",
     "uninstall": "Remove everything CodePlane stores for this repository.",
     "undo": "Undo what an operation, a task or a session changed.",
     "up": "Start the server.",

@@ -1,0 +1,1 @@
+"""Parsers of reports that several runners share."""

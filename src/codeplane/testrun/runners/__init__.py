@@ -1,0 +1,1 @@
+"""One file per runner, and `catalog.py` with one line for each."""

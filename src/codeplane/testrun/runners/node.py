@@ -1,0 +1,20 @@
+"""node:test, the runner that is part of Node.js."""
+
+from codeplane.testrun.model import Marker, Place, Runner
+from codeplane.testrun.reports.events import parse_events
+
+NODE = Runner(
+    name="node:test",
+    languages=("javascript", "typescript"),
+    files=r"(?:[._-]tests?|\.spec|(?:^|/)tests?(?:-[^/]*)?)\.[cm]?[jt]s$|(?:^|/)tests?/.*\.[cm]?[jt]s$",
+    places=(Place(("node",), on_path="node"),),
+    command=(
+        "{program}", "--test", "--test-reporter={probes}/node_events.mjs",
+        "--test-reporter-destination={report}", "{targets}",
+    ),
+    parse=parse_events,
+    markers=(Marker("package.json", r'"test[\w:-]*"\s*:\s*"[^"]*\bnode\b[^"]*--test\b'),),
+    manifests=("package.json",),
+    uses=r"""["']node:test["']""",
+    is_alone=True,
+)  # fmt: skip
