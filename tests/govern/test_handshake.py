@@ -33,6 +33,9 @@ ARGUMENTS: dict[str, dict[str, object]] = {
     "git_stash": {"action": "push"},
     "git_submodule": {"action": "init"},
     "git_worktree": {"action": "add", "path": "../tree", "ref": "other"},
+    "lint_check": {},
+    "refactor_apply": {},
+    "run_test_targets": {},
     "undo": {},
     "write_source": {"edits": [{"path": "README.md", "expected_content": "# Sample", "new_content": "# X"}]},
 }
@@ -55,6 +58,9 @@ def door(tmp_path: Path) -> Iterator[Door]:
         edit = {"edits": [{"path": "README.md", "expected_content": "# Sample", "new_content": "# Sample!"}]}
         done = result_of(call(Door(workspace, TOOLS), "write_source", edit, "before"))
         ARGUMENTS["undo"] = {"operation": done["delta"]["mutation_id"]}
+        write(root, {"code.py": "def f(): pass\n", "test_code.py": "def test_f(): pass\n", "ruff.toml": ""})
+        plan = result_of(call(Door(workspace, TOOLS), "refactor_rename", {"symbol": "code.py::f", "new_name": "g"}))
+        ARGUMENTS["refactor_apply"] = {"refactor_id": plan["refactor_id"]}
         write_intents(root)
         yield Door(workspace, TOOLS)
 

@@ -16,6 +16,7 @@ from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
 from codeplane.surfaces.cli.main import root as cli
 from support.doors import call, error_of, open_test_workspace, person, result_of
+from support.governed import write_intents
 from support.repositories import git, make_repository, write
 
 OLD = "import os\n\nx = 1\n"
@@ -181,16 +182,16 @@ def test_secret_files_are_not_shown_to_a_linter(project_door: Door) -> None:
     assert "key.yml" in " ".join(answer.meta.incomplete)
 
 
-def test_an_agent_waits_for_a_person_until_an_accepted_rule_allows_it(project_door: Door) -> None:
+def test_an_agent_waits_for_a_person_where_intents_are_in_force(project_door: Door) -> None:
     workspace = project_door.workspace
-    write(workspace.root, {"app.py": CHANGED, POLICY_FILE: ALLOWED})
+    write(workspace.root, {"app.py": CHANGED})
+    assert result_of(call(project_door, "lint_check", {}))["new"] == 2
+    write_intents(workspace.root)
+    result_of(call(project_door, "select_active_intent", {"intent_id": "INT-001"}))
     held = call(project_door, "lint_check", {})
     assert error_of(held) == "APPROVAL_PENDING"
     assert held.error is not None
     assert ".venv/bin/ruff check" in held.error.message
-    result_of(call(project_door, "accept_policy", {}, by=person()))
-    assert result_of(call(project_door, "lint_check", {}))["new"] == 2
-    assert result_of(call(project_door, "lint_check", {"fix": True}))["mutation_id"]
 
 
 def test_configured_tools_are_listed(project_door: Door) -> None:
