@@ -38,7 +38,7 @@ class GovernedCall:
     `is_person` marks a caller who has shown to be one. `unseen` are files that would be overwritten although the caller
     has not seen what is in them. `unaccepted` are programs of the repository that git would run and that no person has
     accepted, `executed` the touched paths that git runs, `secrets` staged paths that look secret, each with the reason.
-    `verifies` says that the commands are CodePlane's own, to run tests.
+    `verifies` says that the commands are CodePlane's own, to check the repository.
     `n_equal_failures` counts how often the same call has just failed or been refused. What `shell_risk` needs to know
     (`git_runs_helpers`, `leading_away`, `variables`, `shadowed`, `is_one_repository`) is looked up for commands only.
     """
