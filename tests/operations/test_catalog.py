@@ -9,7 +9,7 @@ import pytest
 import codeplane.operations
 from codeplane.core.errors import CodePlaneError
 from codeplane.operations.cards import cards_of
-from codeplane.operations.catalog import OPERATIONS, Catalog, module_of
+from codeplane.operations.catalog import OPERATIONS, ROUTED, Catalog, module_of
 from codeplane.operations.perform import Door
 from support.doors import call, error_of
 
@@ -64,3 +64,7 @@ def test_an_operation_that_cannot_be_imported_is_an_answer(door: Door) -> None:
     assert error_of(call(broken, "search")) == "UNKNOWN_OPERATION"
     with pytest.raises(CodePlaneError, match="not_written cannot be loaded"):
         broken.operations["not_written"]
+
+
+def test_every_address_that_an_operation_declares_is_served() -> None:
+    assert {name for name in OPERATIONS if OPERATIONS[name].routes} <= set(ROUTED)

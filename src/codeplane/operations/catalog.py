@@ -143,4 +143,4 @@ OPERATIONS = Catalog((*_TOOLS, *_COMMANDS))
 # Operations that people reach by a command or a REST address.
 COMMANDS = (*_COMMANDS, "select_active_intent")
 # Operations with REST addresses of their own; every tool also has `/operations/{name}`.
-ROUTED = (*COMMANDS, "refactor_apply", "refactor_rename")
+ROUTED = (*COMMANDS, "refactor_apply", "refactor_impact", "refactor_move", "refactor_rename")
