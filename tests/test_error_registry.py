@@ -77,12 +77,8 @@ SPECIFIED = frozenset(
 )
 # Numbers that are kept for specified codes which nothing raises yet.
 RESERVED = {
-    "MISSING_REQUIRED": 1006,
-    "INVALID_TYPE": 1007,
     "CONFIG_MISSING": 1011,
-    "INVALID_DOMAIN": 9001,
     "INVALID_PHASE": 9002,
-    "EXPERIENCE_NOT_FOUND": 9003,
     "PRESET_NOT_FOUND": 9004,
     "WORKFLOW_VIOLATION": 9005,
     "COMPLIANCE_FAILED": 9006,

@@ -34,9 +34,11 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
     "Requests and configuration": (
         (1001, "INVALID_ARGUMENTS", FIX, "The arguments do not fit the operation.", "Compare with the example call and send it again."),
         (1002, "UNKNOWN_OPERATION", FIX, "There is no operation of that name.", "Use one of the suggested names, or `describe` for the list."),
-        (1003, "UNKNOWN_PROFILE", FIX, "There is no tool profile of that name.", "Use core, classic, full, or an explicit list of operation names."),
+        (1003, "UNKNOWN_PROFILE", FIX, "There is no tool profile of that name.", "Use core, classic, memory, full, or an explicit list of operation names."),
         (1004, "PAYLOAD_TOO_LARGE", FIX, "The request is larger than the limit.", "Send less in one call."),
         (1005, "VALIDATION_ERROR", FIX, "A value does not pass validation.", "Correct the value that the message names."),
+        (1006, "MISSING_REQUIRED", FIX, "A required argument is missing.", "Send the argument that the message names."),
+        (1007, "INVALID_TYPE", FIX, "A value is not one of the types that are allowed.", "Use one of the values that the message names."),
         (1008, "INVALID_FORMAT", FIX, "A value has the wrong form.", "Send the form that the message shows."),
         (1009, "OUT_OF_RANGE", FIX, "A number is outside its limits.", "Use a number inside the limits."),
         (1010, "CONFIG_INVALID", FIX, "The configuration cannot be used.", "Correct the line that the message names; nothing was started."),
@@ -159,6 +161,10 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
         (8011, "APPROVAL_DENIED", FIX, "A person has refused this call.", "Do what the person's comment says, or choose another way."),
         (8012, "APPROVAL_NOT_FOUND", FIX, "There is no held call of that name.", "`cpl approvals list` shows those that wait."),
         (8013, "APPROVAL_EXPIRED", FIX, "The held call is no longer waiting.", "The agent sends the call again if it is still wanted."),
+    ),
+    "Memory": (
+        (9001, "INVALID_DOMAIN", FIX, "There is no such domain.", "Use Tools, Protocol, Communication, Process, Debugging or Decision."),
+        (9003, "EXPERIENCE_NOT_FOUND", FIX, "There is no such experience.", "Find it with search_experiences; its id is in the answer."),
     ),
     "Controller": (
         (10013, "EXEC_SIDE_EFFECT_COLLISION", RETRY, "Another session holds what this call would change.", "Wait until it is released, or change something else."),

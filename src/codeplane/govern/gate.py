@@ -141,6 +141,7 @@ class Gate:
             network=tuple(redact(host) for host in effects.network),
             staged=tuple(printable_name(path.text) for path in effects.staged),
             foreign=tuple(redact(printable_name(place)) for place in effects.foreign),
+            reserved=redact(effects.reserved),
             destructive=effects.destructive,
             verifies=effects.verifies,
             is_git=facts.is_git,

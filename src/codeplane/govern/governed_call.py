@@ -39,6 +39,7 @@ class GovernedCall:
     has not seen what is in them. `unaccepted` are programs of the repository that git would run and that no person has
     accepted, `executed` the touched paths that git runs, `secrets` staged paths that look secret, each with the reason.
     `verifies` says that the commands are CodePlane's own, to check the repository.
+    `reserved` says what only a person may let through.
     `n_equal_failures` counts how often the same call has just failed or been refused. What `shell_risk` needs to know
     (`git_runs_helpers`, `leading_away`, `variables`, `shadowed`, `is_one_repository`) is looked up for commands only.
     """
@@ -76,6 +77,7 @@ class GovernedCall:
     shadowed: tuple[str, ...] = ()
     is_one_repository: bool = False
     verifies: bool = False
+    reserved: str = ""
     arguments_digest: str = ""
     schema_digest: str = ""
 

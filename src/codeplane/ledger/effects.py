@@ -36,6 +36,7 @@ class Effects:
     git would run, with their digests; `executed` are the paths of the tree that git runs in this call or another one.
     `verifies` says that CodePlane made the commands itself, from its tables of test runners and linters, to check the
     repository.
+    `reserved` says what a person decides about the call, whatever the rules are: it follows "would".
     `anchored` are writes that say which content they expect; `overwrites` are writes that replace whatever is there.
     """
 
@@ -53,6 +54,7 @@ class Effects:
     anchored: tuple[RepoPath, ...] = ()
     overwrites: tuple[RepoPath, ...] = ()
     verifies: bool = False
+    reserved: str = ""
 
     @property
     def touched(self) -> tuple[RepoPath, ...]:
@@ -73,5 +75,6 @@ class Effects:
             "foreign": [printable_name(place) for place in self.foreign],
             "programs": [list(program) for program in self.programs],
             "verifies": self.verifies,
+            "reserved": self.reserved,
         }
         return {name: value for name, value in parts.items() if value}

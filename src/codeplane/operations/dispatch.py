@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,8 +39,8 @@ def dispatch(
         if name == CALL:
             name, arguments = _unwrap(door, arguments, understanding)
             check_size(arguments, door.workspace.settings.mcp.max_argument_bytes)
-        caller, arguments = _take_session(caller, arguments)
         operation = find_operation(door, name)
+        caller, arguments = _take_session(caller, operation, arguments)
         controls, arguments = _take_metadata(controls, operation, arguments)
         request, position = _understood(door, operation, arguments, understanding)
     except CodePlaneError as error:
@@ -119,11 +119,20 @@ def argument_error(operation: AnyOperation, arguments: Mapping[str, Any], error:
         # Another operation may know what this one does not.
         hint = "\n".join([hint, *operation.when_not_to_use])
     return CodePlaneError(
-        "INVALID_ARGUMENTS",
+        _code(operation.request_type, items),
         f"{operation.name}: " + "; ".join(problems) + ".",
         hint=hint,
         details={"problems": problems, "example": dict(fitting.params)},
     )
+
+
+def _code(request_type: type[Request], items: Sequence[Mapping[str, Any]]) -> str:
+    """Return the code that the request names for its first problem, else INVALID_ARGUMENTS."""
+    first = items[0] if items else {}
+    if first.get("type") == "missing" and request_type.MISSING_CODE:
+        return request_type.MISSING_CODE
+    name = str(first["loc"][0]) if first.get("loc") else ""
+    return request_type.FIELD_CODES.get(name, "INVALID_ARGUMENTS")
 
 
 def _names_in(error: ValidationError) -> set[str]:
@@ -178,9 +187,9 @@ def _unwrap(door: Door, arguments: dict[str, Any], understanding: Understanding)
 _CALL_ALIASES = frozenset({"name", "tool", "op", "params", "args", "input"})
 
 
-def _take_session(caller: Caller, arguments: dict[str, Any]) -> tuple[Caller, dict[str, Any]]:
-    """Take `session_id` out of the arguments; any operation accepts it."""
-    if "session_id" not in arguments:
+def _take_session(caller: Caller, operation: AnyOperation, arguments: dict[str, Any]) -> tuple[Caller, dict[str, Any]]:
+    """Take `session_id` out of the arguments; any operation accepts it, unless it has a field of that name."""
+    if "session_id" not in arguments or "session_id" in operation.request_type.model_fields:
         return caller, arguments
     rest = {key: value for key, value in arguments.items() if key != "session_id"}
     session_id = arguments["session_id"]

@@ -98,9 +98,15 @@ def _parsed(data: Any, opening: str, note: str, info: ValidationInfo) -> Any:
 
 
 class Request(Lenient):
-    """The arguments of an operation; `PAGE_FIELDS` may change from page to page of one answer."""
+    """The arguments of an operation; `PAGE_FIELDS` may change from page to page of one answer.
+
+    `FIELD_CODES` gives the error code for a bad value of a field and `MISSING_CODE` that for a missing one, where the
+    specification names more than INVALID_ARGUMENTS.
+    """
 
     PAGE_FIELDS: ClassVar[frozenset[str]] = frozenset({"limit"})
+    FIELD_CODES: ClassVar[dict[str, str]] = {}
+    MISSING_CODE: ClassVar[str] = ""
 
 
 class Result(BaseModel):

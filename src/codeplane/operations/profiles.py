@@ -7,7 +7,7 @@ from typing import Any
 from codeplane.core.errors import CodePlaneError
 from codeplane.operations.cards import cards_of
 from codeplane.operations.operation import AnyOperation
-from codeplane.operations.tool_list import CLASSIC, CORE, FULL, tool_documents
+from codeplane.operations.tool_list import CLASSIC, CORE, FULL, MEMORY, tool_documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Profile:
 
 
 def profile_for(name: str, operations: Mapping[str, AnyOperation]) -> Profile:
-    """Return the profile: `core`, `classic`, `full`, or an explicit list of operation names separated by commas.
+    """Return the profile: `core`, `classic`, `memory`, `full`, or operation names separated by commas.
 
     Raises:
         CodePlaneError: UNKNOWN_PROFILE.
@@ -39,6 +39,6 @@ def profile_for(name: str, operations: Mapping[str, AnyOperation]) -> Profile:
         raise CodePlaneError(
             "UNKNOWN_PROFILE",
             f"`{wanted[:80]}` is not a profile" + (f": there is no operation `{unknown[:80]}`." if unknown else "."),
-            details={"profiles": [CORE, CLASSIC, FULL], "operations": names},
+            details={"profiles": [CORE, CLASSIC, MEMORY, FULL], "operations": names},
         )
     return Profile(wanted, tuple(tools), compact=wanted != FULL)

@@ -135,7 +135,7 @@ SELECT_ACTIVE_INTENT = Operation(
     ),
     when_not_to_use=("You only read.",),
     examples=(Example("Select one", {"intent_id": "INT-001"}), Example("List the active ones", {})),
-    profiles=frozenset({"classic", "core"}),
+    profiles=frozenset({"classic", "core", "memory"}),
     command=Command(
         path=("intent", "select"),
         help="Select an intent as an agent does, and show its context; without an id, list those that can be selected.",

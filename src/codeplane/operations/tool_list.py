@@ -12,6 +12,7 @@ from typing import Any
 CARDS_FILE = Path(__file__).with_name("cards.json")
 CORE = "core"
 CLASSIC = "classic"
+MEMORY = "memory"
 FULL = "full"
 CALL = "call"
 # Marks a field that small tool lists leave out; it is still accepted.
@@ -36,11 +37,11 @@ def repeatable_names() -> frozenset[str]:
 
 
 def choose(wanted: str, cards: Iterable[Card]) -> list[str] | None:
-    """Return the names of a profile's tools: `core`, `classic`, `full` or a list with commas; None for another."""
+    """Return the names of a profile's tools: `core`, `classic`, `memory`, `full` or a list; None for another."""
     by_name = {card["name"]: card for card in cards}
     if wanted == FULL:
         return list(by_name)
-    if wanted in {CORE, CLASSIC}:
+    if wanted in {CORE, CLASSIC, MEMORY}:
         return [name for name, card in by_name.items() if wanted in card["profiles"]]
     names = [part.strip() for part in wanted.split(",") if part.strip()]
     if not names or any(name not in by_name for name in names):

@@ -16,10 +16,11 @@ from codeplane.core.errors import CodePlaneError
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """How a file gets from empty to current: script N brings version N to N + 1."""
+    """How a file gets from empty to current: script N brings version N to N + 1; `backs_up` copies the file first."""
 
     name: str
     migrations: tuple[str, ...]
+    backs_up: bool = False
 
 
 class Database:
@@ -69,6 +70,7 @@ class Database:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute(f"PRAGMA synchronous={self._synchronous}")
             connection.execute("PRAGMA foreign_keys=ON")
+            connection.execute("PRAGMA cell_size_check=ON")
         except BaseException:
             connection.close()
             raise
@@ -81,8 +83,17 @@ class Database:
                 "MIGRATION_FAILED",
                 f"{self.path.name} has schema {version}; this CodePlane knows up to {len(self._schema.migrations)}",
             )
+        if self._schema.backs_up and 0 < version < len(self._schema.migrations):
+            self._back_up(connection, version)
         for number, script in enumerate(self._schema.migrations[version:], start=version + 1):
             connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={number};\nCOMMIT;")
+
+    def _back_up(self, connection: sqlite3.Connection, version: int) -> None:
+        target = sqlite3.connect(self.path.with_name(f"{self.path.name}.v{version}.bak"))
+        try:
+            connection.backup(target)
+        finally:
+            target.close()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

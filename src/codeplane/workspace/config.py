@@ -12,6 +12,7 @@ from codeplane.core.tracing import TelemetrySettings
 from codeplane.ledger.sessions import SessionSettings
 from codeplane.ledger.tasks import RetentionSettings, TaskSettings
 from codeplane.lint.settings import LintSettings
+from codeplane.memory.settings import MemorySettings
 from codeplane.refactor.settings import ContextDefaults, RefactorSettings
 from codeplane.testrun.settings import SuiteSettings
 from codeplane.workspace.context_settings import ContextSetting, declared_contexts, read_contexts_file
@@ -116,6 +117,7 @@ class Settings:
     lint: LintSettings = setting(LintSettings(), doc="Linters, type checkers and formatters.")
     defaults: ContextDefaults = setting(ContextDefaults(), doc="Several contexts of one language.")
     tests: SuiteSettings = setting(SuiteSettings(), doc="Running tests.")
+    memory: MemorySettings = setting(MemorySettings(), doc="What was learned.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
     retention: RetentionSettings = setting(RetentionSettings(), doc="How long the ledger keeps its rows.")
     telemetry: TelemetrySettings = setting(TelemetrySettings(), doc="Traces for OpenTelemetry.")

@@ -55,6 +55,11 @@ class UserPlaces:
         return Path("/etc/codeplane/hook_policy.yaml")
 
     @property
+    def global_memory(self) -> Path:
+        """Return the database of what a person promoted for all repositories."""
+        return self.state / "memory" / "global.db"
+
+    @property
     def ledger_seals(self) -> Path:
         """Return the directory with the keys and the newest sealed heads of all ledgers."""
         return self.state / "ledgers"
@@ -140,6 +145,11 @@ class Places:
     def ledger(self) -> Path:
         """Return the ledger's database."""
         return self.shared / "ledger.db"
+
+    @property
+    def memory(self) -> Path:
+        """Return the database of what this repository taught."""
+        return self.shared / "memory.db"
 
     @property
     def owners(self) -> Path:

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from codeplane.govern.shell_risk.context import ShellContext
     from codeplane.index.reconcile import IndexState
     from codeplane.index.repository_index import RepositoryIndex
+    from codeplane.memory.store import MemoryStore, Origin
     from codeplane.workspace.git_bracket import GitBracket, GitLease
 
 _log = get_logger(__name__)
@@ -108,7 +109,7 @@ class Workspace:
         self.ownership = Ownership(places.owners, ids.new("own"))
         self.after_policies: tuple[AfterPolicy, ...] = ()
         # Users of rows, such as approvals or memory, register here which rows must not be retired.
-        self.row_keepers: tuple[Callable[[LedgerRow], bool], ...] = (keeps_approval,)
+        self.row_keepers: tuple[Callable[[LedgerRow], bool], ...] = (keeps_approval, _keeps_memory)
         self.refreshers: tuple[Callable[[], None], ...] = (self._refresh_index,)
         self._index: RepositoryIndex | None = None
         self._index_lock = threading.Lock()
@@ -147,9 +148,10 @@ class Workspace:
         Raises:
             OSError: the key cannot be stored.
         """
-        return (
-            Anchor(self.places.user.ledger_seals, self.repo_id, self.places.ledger).keep_key().sign("acceptance", text)
-        )
+        return self._ledger_anchor().keep_key().sign("acceptance", text)
+
+    def _ledger_anchor(self) -> Anchor:
+        return Anchor(self.places.user.ledger_seals, self.repo_id, self.places.ledger)
 
     def _shell_context(self, commands: tuple[str, ...]) -> "ShellContext":
         # 15 ms that only calls with commands need.
@@ -335,6 +337,27 @@ class Workspace:
             return self._index
 
     @cached_property
+    def memory(self) -> "MemoryStore":
+        """Return what this repository taught, opened on first use."""
+        # 10 ms that only memory needs.
+        from codeplane.memory.store import MemoryStore  # noqa: PLC0415
+
+        return MemoryStore(self.places.memory, self.clock, self._ledger_anchor().keep_key())
+
+    @property
+    def has_memory(self) -> bool:
+        """Tell whether anything was ever kept, without opening it."""
+        return self.places.memory.exists()
+
+    def origin(self, session: str = "", author: str = "") -> "Origin":
+        """Return where a row of memory comes from: this working tree, its branch and HEAD."""
+        # As for memory.
+        from codeplane.memory.store import Origin  # noqa: PLC0415
+
+        head = self.head()
+        return Origin(self.repository.worktree_id, head.branch or "", head.commit or "", session, author)
+
+    @cached_property
     def editor(self) -> "Editor":
         """Return the editor of this working tree."""
         # 30 ms that only changes need.
@@ -490,6 +513,8 @@ class Workspace:
             self._sandbox.close()
         if self._index is not None:
             self._index.close()
+        if "memory" in self.__dict__:
+            self.memory.close()
         self.chain.database.close()
 
     def __enter__(self) -> Self:
@@ -523,6 +548,11 @@ def locate_places(start: Path, user: UserPlaces | None = None) -> Places:
         CodePlaneError: NOT_A_REPOSITORY and its like.
     """
     return places_for(find_repository(start), user or user_places())
+
+
+def _keeps_memory(row: LedgerRow) -> bool:
+    """Tell whether a row has the hash of a memory, which later rows are compared with."""
+    return "memory" in row.body
 
 
 def _content(path: Path) -> bytes:

@@ -8,6 +8,7 @@ from codeplane.govern.policies.intent_presence import IntentPresence
 from codeplane.govern.policies.intent_validity import IntentValidity
 from codeplane.govern.policies.optimistic_lock import OptimisticLock
 from codeplane.govern.policies.protected_paths import ProtectedPaths
+from codeplane.govern.policies.reserved_for_people import ReservedForPeople
 from codeplane.govern.policies.risk import Risk
 from codeplane.govern.policies.scope import Scope
 from codeplane.govern.policies.staged_secrets import StagedSecrets
@@ -20,6 +21,7 @@ POLICIES: tuple[GatePolicy, ...] = (
     ForeignPlaces(),
     GitPrograms(),
     StagedSecrets(),
+    ReservedForPeople(),
     IntentPresence(),
     IntentValidity(),
     WriteMetadata(),
