@@ -45,6 +45,7 @@ SLOW_MODULES = frozenset(
         "test_git_worktree",
         "test_go_bad_input",
         "test_handshake",
+        "test_histories",
         "test_index_attacks",
         "test_java_bad_input",
         "test_javascript_bad_input",
