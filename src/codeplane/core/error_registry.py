@@ -164,6 +164,7 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
     ),
     "Memory": (
         (9001, "INVALID_DOMAIN", FIX, "There is no such domain.", "Use Tools, Protocol, Communication, Process, Debugging or Decision."),
+        (9007, "INVALID_TRUST", FIX, "Trust is a whole number from 0 to 3.", "Send 0, 1, 2 or 3."),
         (9003, "EXPERIENCE_NOT_FOUND", FIX, "There is no such experience.", "Find it with search_experiences; its id is in the answer."),
     ),
     "Controller": (
