@@ -20,6 +20,7 @@ from codeplane.core.ids import RandomIds
 from codeplane.govern.intents import INTENTS_FILE
 from codeplane.ledger.effects import Effects
 from codeplane.ledger.policy import CallFacts, Decision, Verdict
+from codeplane.memory.experiences import DOMAINS
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.catalog import OPERATIONS, TOOLS
 from codeplane.operations.dispatch import dispatch
@@ -204,6 +205,14 @@ def _steps(action: str) -> dict[str, Any]:
 
 
 EDIT = {"edits": [{"path": "a.txt", "expected_content": "a", "new_content": "b"}]}
+LESSON = {
+    "type": "effective",
+    "domain": "Tools",
+    "situation": "The pool hangs",
+    "approach": "Close it",
+    "outcome": "It ends",
+    "reasoning": "Locks are copied",
+}
 SAMPLES: dict[str, tuple[Sample, ...]] = {
     "accept_hooks": (Sample({}),),
     "accept_policy": (Sample({}),),
@@ -215,6 +224,12 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "close_intent": (Sample({"intent_id": "INT-1"}, _has_intents),),
     "close_task": (Sample({"task_id": "task_none"}),),
     "deny_calls": (Sample({"hold_ids": ["hold_none"]}),),
+    "export_experiences": (
+        Sample({"format": "json", "output_path": "lessons.json"}),
+        Sample({"format": "markdown", "filter": {"type": "effective"}}),
+        Sample({"format": "json", "filter": {"type": "ineffective", "domain": "Tools"}}),
+        *(Sample({"format": "json", "filter": {"domain": one}}) for one in DOMAINS if one != "Tools"),
+    ),
     "explain_call": (Sample({"call_or_row": "1"}),),
     "import_intents": (Sample({}, _has_specification), Sample({"dry_run": True}, _has_specification)),
     "list_approvals": (Sample({}),),
@@ -233,12 +248,15 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "show_rows": (Sample({"row_or_call": "1"}),),
     "show_task": (Sample({"task_id": "task_none"}),),
     "verify_ledger": (Sample({"git_notes": True}),),
+    "update_experience": (Sample({"id": 1, "changes": {"outcome": "Worked"}, "reason": "Seen again"}),),
     "widen_intent": (Sample({"intent_id": "INT-1", "paths": ["more/**"]}, _has_intents),),
     "call": (Sample({"operation": "git_stage", "arguments": {"paths": ["a.txt"]}}, _dirty),),
     "delegate_intent": (Sample({"session": "s-1", "paths": ["elsewhere/a"]}),),
     "describe": (Sample({}),),
     "discover_test_targets": (Sample({}),),
+    "import_experiences": (Sample({"filename": "lessons.json"}),),
     "inspect_affected_tests": (Sample({}),),
+    "get_experience": (Sample({"id": 1}),),
     "git_branch": (
         Sample({"action": "list"}),
         Sample({"action": "list", "which": "remote"}),
@@ -374,6 +392,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "map_repo": (Sample({}),),
     "read_file_full": (Sample({"path": "a.txt"}),),
     "read_source": (Sample({"targets": [{"path": "a.txt"}]}),),
+    "record_experience": (Sample(LESSON),),
     "refactor_apply": (
         Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", RENAME),)),
         Sample({"refactor_id": "{PLAN}"}, _has_code, (("refactor_rename", {**RENAME, "symbol": "Box.java::Box"}),)),
@@ -394,7 +413,9 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "run_test_targets": (Sample({"target_filter": ["."]}, _has_tests),),
     "search": (Sample({"query": "one"}),),
     "semantic_diff": (Sample({}, _dirty),),
+    "search_experiences": (Sample({"query": "pool"}),),
     "select_active_intent": (Sample({"intent_id": "INT-1"}),),
+    "tag_experience": (Sample({"id": 1, "tags": ["ci"]}),),
     "undo": (
         Sample({}),
         Sample({"operation": "{LAST}"}, first=(("write_source", EDIT),)),

@@ -79,7 +79,7 @@ def record(writing: Writing, experience: Experience, *, force: bool = False) -> 
         writing.update("experiences", same.id, evidence_count=int(row["evidence_count"]) + 1, updated_at=writing.now_ms)
         writing.log("duplicate", json.dumps({"experience": same.id}))
         return Recorded(same.id, is_new=False, similarity=same.score, similar=similar)
-    key = _insert(writing, experience, shape, revision_of=None)
+    key = insert(writing, experience)
     writing.log("record", json.dumps({"experience": key}))
     return Recorded(key, is_new=True, similar=similar)
 
@@ -95,7 +95,7 @@ def revise(writing: Writing, key: int, changes: Mapping[str, Any], reason: str) 
     if newer:
         raise CodePlaneError("VALIDATION_ERROR", f"Experience {key} was revised already. Update {newer[-1]} instead.")
     revised = replace(experience_of(row), **changes)
-    new_key = _insert(writing, revised, shape_of(revised.text), revision_of=key)
+    new_key = insert(writing, revised, revision_of=key)
     archive(writing, key, SUPERSEDED)
     writing.log("update", json.dumps({"experience": new_key, "revision_of": key, "reason": reason}))
     return new_key
@@ -198,7 +198,10 @@ def _near(connection: sqlite3.Connection, experience: Experience, shape: Shape) 
     return sorted(found, key=lambda one: (not one.is_same, -one.score, one.id))
 
 
-def _insert(writing: Writing, experience: Experience, shape: Shape, revision_of: int | None) -> int:
+def insert(
+    writing: Writing, experience: Experience, *, revision_of: int | None = None, created_ms: int | None = None
+) -> int:
+    """Insert a row without looking for others that say the same."""
     origin = writing.origin
     key = writing.insert(
         "experiences",
@@ -208,7 +211,7 @@ def _insert(writing: Writing, experience: Experience, shape: Shape, revision_of:
         paths=_listed(experience.paths),
         symbols=_listed(experience.symbols),
         code_hashes=json.dumps(dict(experience.code_hashes), sort_keys=True),
-        created_at=writing.now_ms,
+        created_at=created_ms if created_ms is not None else writing.now_ms,
         updated_at=writing.now_ms,
         revision_of=revision_of,
         author=origin.author,
@@ -217,7 +220,7 @@ def _insert(writing: Writing, experience: Experience, shape: Shape, revision_of:
         commit_id=origin.commit_id,
         content_hash=experience.content_hash,
     )
-    rows = [(band, key) for band in dict.fromkeys(bands_of(shape))]
+    rows = [(band, key) for band in dict.fromkeys(bands_of(shape_of(experience.text)))]
     writing.connection.executemany("INSERT OR IGNORE INTO experience_bands VALUES (?, ?)", rows)
     return key
 

@@ -3,14 +3,17 @@
 import hashlib
 import hmac
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from codeplane.core.canonical_json import digest
 from codeplane.core.clock import Clock, iso_from_ms
+from codeplane.core.errors import CodePlaneError
 from codeplane.core.redaction import redact
 from codeplane.memory.schema import MEMORY_SCHEMA, PROTECTED
 from codeplane.store.sqlite import Database
@@ -112,6 +115,8 @@ class MemoryStore:
         self.path = path
         self.signer = signer
         self._clock = clock
+        self._accessed: Counter[int] = Counter()
+        self._accessed_lock = threading.Lock()
         self.database = Database(path, MEMORY_SCHEMA, durable=True)
 
     @contextmanager
@@ -130,6 +135,7 @@ class MemoryStore:
         with self.database.write() as connection:
             writing = Writing(connection, self._clock.now_ms(), self.signer, origin or Origin())
             yield writing
+            self._count_accesses(writing)
             connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
 
     def generation(self) -> int:
@@ -137,8 +143,24 @@ class MemoryStore:
         with self.read() as connection:
             return generation_of(connection)
 
+    def note_access(self, keys: Iterable[int]) -> None:
+        """Remember that experiences were read; the next transaction counts them, so reads never write."""
+        with self._accessed_lock:
+            self._accessed.update(keys)
+
+    def _count_accesses(self, writing: Writing) -> None:
+        with self._accessed_lock:
+            accessed, self._accessed = self._accessed, Counter()
+        rows = [(n, writing.now_ms, key) for key, n in sorted(accessed.items())]
+        writing.connection.executemany(
+            "UPDATE experiences SET access_count = access_count + ?, last_accessed_at = ? WHERE id = ?", rows
+        )
+
     def close(self) -> None:
         """Close the file."""
+        if self._accessed:
+            with suppress(CodePlaneError), self.write():
+                pass
         self.database.close()
 
 

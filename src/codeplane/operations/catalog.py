@@ -12,6 +12,8 @@ _TOOLS = (
     "delegate_intent",
     "describe",
     "discover_test_targets",
+    "export_experiences",
+    "get_experience",
     "git_branch",
     "git_checkout",
     "git_commit",
@@ -31,6 +33,7 @@ _TOOLS = (
     "git_status",
     "git_submodule",
     "git_worktree",
+    "import_experiences",
     "inspect_affected_tests",
     "lint_check",
     "lint_tools",
@@ -38,6 +41,7 @@ _TOOLS = (
     "map_repo",
     "read_file_full",
     "read_source",
+    "record_experience",
     "refactor_apply",
     "refactor_cancel",
     "refactor_impact",
@@ -49,9 +53,12 @@ _TOOLS = (
     "run",
     "run_test_targets",
     "search",
+    "search_experiences",
     "select_active_intent",
     "semantic_diff",
+    "tag_experience",
     "undo",
+    "update_experience",
     "write_source",
 )
 
@@ -89,8 +96,23 @@ _COMMANDS = {
     "widen_intent": "manage_intents",
 }
 
-# The module of `run` is named after what it runs.
-_MODULES = {"run": "run_program", **_COMMANDS}
+# Tools that share a module, and `run`, whose module is named after what it runs.
+_MODULES = {
+    "run": "run_program",
+    **dict.fromkeys(
+        (
+            "export_experiences",
+            "get_experience",
+            "import_experiences",
+            "record_experience",
+            "search_experiences",
+            "tag_experience",
+            "update_experience",
+        ),
+        "memory_knowledge",
+    ),
+    **_COMMANDS,
+}
 
 
 def module_of(name: str) -> str:
