@@ -14,6 +14,14 @@ from surfaces.support_sdk import sdk_client, text_in, with_client
 pytestmark = pytest.mark.slow
 
 Step = tuple[str, dict[str, Any]]
+LESSON = {
+    "type": "effective",
+    "domain": "Tools",
+    "situation": "The pool hangs",
+    "approach": "Close it",
+    "outcome": "It ends",
+    "reasoning": "Locks are copied",
+}
 UNBORN: list[Step] = [
     ("git_status", {}),
     ("git_branch", {}),
@@ -55,6 +63,12 @@ STEPS: list[Step] = [
     ("lint_check", {}),
     ("refactor_move", {"from_path": "src/app.py", "to_path": "src/main.py"}),
     ("refactor_impact", {"target": "src/app.py"}),
+    ("record_experience", LESSON),
+    ("search_experiences", {"query": "pool"}),
+    ("get_experience", {"id": 1}),
+    ("tag_experience", {"id": 1, "tags": ["ci"]}),
+    ("update_experience", {"id": 1, "changes": {"outcome": "It ends at once"}, "reason": "Measured"}),
+    ("export_experiences", {"format": "json"}),
     ("git_stage", {"paths": ["new.txt"]}),
     ("git_stash", {"action": "push"}),
     ("git_stash", {"action": "list"}),
@@ -81,6 +95,7 @@ REFUSED: list[Step] = [
     ("delegate_intent", {"session": "s-1", "paths": ["src"]}),
     ("git_pull", {}),
     ("git_push", {}),
+    ("import_experiences", {"filename": "lessons.json"}),
     ("refactor_apply", {"refactor_id": "rf_000000"}),
     ("refactor_cancel", {"refactor_id": "rf_000000"}),
     ("refactor_inspect", {"refactor_id": "rf_000000"}),

@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.core.hashing import sha256_normalised, sha256_text
+from codeplane.core.hashing import sha256_text
 from codeplane.core.paths import RepoPath
+from codeplane.index.source_text import Wanted, read_piece
 from codeplane.index.symbol_search import Match, SymbolScope, find_symbols
 from codeplane.workspace.workspace import Workspace
 
 MAX_DEFINITIONS = 20
+MAX_BYTES = 1_000_000
 _SYMBOL_MARK = "::"
 
 
@@ -40,9 +42,8 @@ def stale_places(workspace: Workspace, recorded: Iterable[tuple[str, str]]) -> l
 
 def _file_hash(workspace: Workspace, path: str) -> str | None:
     try:
-        place = workspace.root / RepoPath.parse(path).text
-        return sha256_normalised(place.read_bytes()) if place.is_file() and not place.is_symlink() else None
-    except (CodePlaneError, OSError):
+        return workspace.working_hash(RepoPath.parse(path).text)
+    except CodePlaneError:
         return None
 
 
@@ -57,7 +58,7 @@ def _symbol_hash(workspace: Workspace, symbol: str) -> str | None:
 
 def _lines(workspace: Workspace, path: str, first: int, last: int) -> str:
     try:
-        text = (workspace.root / path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        piece = read_piece(workspace.root, RepoPath.known(path), Wanted(first, last, MAX_BYTES))
+    except CodePlaneError:
         return ""
-    return "\n".join(text.splitlines()[first - 1 : last])
+    return piece.text.replace("\r\n", "\n")

@@ -276,6 +276,8 @@ GET_EXPERIENCE = Operation(
     plan=planned(_get),
     render=_render_get,
     profiles=_PROFILES,
+    when_to_use=("search_experiences has shown an id and all of its text is needed.",),
+    when_not_to_use=("To find one: search_experiences does that.",),
     examples=(Example("By its id", {"id": 7}),),
 )
 
@@ -334,6 +336,8 @@ UPDATE_EXPERIENCE = Operation(
     plan=planned(_update),
     render=lambda result: result.message,
     profiles=_PROFILES,
+    when_to_use=("An experience has turned out to be wrong or incomplete.",),
+    when_not_to_use=("To add a tag: tag_experience does that.",),
     examples=(
         Example("A better outcome", {"id": 7, "changes": {"outcome": "Gone for good."}, "reason": "Seen again"}),
     ),
@@ -373,6 +377,8 @@ TAG_EXPERIENCE = Operation(
     plan=planned(_tag),
     render=lambda result: result.message,
     profiles=_PROFILES,
+    when_to_use=("An experience was hard to find.",),
+    when_not_to_use=("To change its text: update_experience does that.",),
     examples=(Example("Two tags", {"id": 7, "tags": ["ci", "pool"]}),),
 )
 
@@ -441,6 +447,8 @@ EXPORT_EXPERIENCES = Operation(
     is_dry_run=lambda request: request.output_path is None,
     recover=recover_edit,
     profiles=_PROFILES,
+    when_to_use=("A person wants to read or move what was learned.",),
+    when_not_to_use=("To look something up: search_experiences is shorter.",),
     examples=(
         Example("In the answer", {"format": "markdown"}),
         Example("To a file", {"format": "json", "output_path": "lessons.json"}),
@@ -492,6 +500,8 @@ IMPORT_EXPERIENCES = Operation(
     plan=_plan_import,
     render=lambda result: "\n".join([result.message, *result.errors]),
     profiles=_PROFILES,
+    when_to_use=("A file of experiences from another repository is to be used here.",),
+    when_not_to_use=("To record one lesson: record_experience does that.",),
     examples=(Example("An exported file", {"filename": "lessons.json"}),),
 )
 
