@@ -251,6 +251,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "update_experience": (Sample({"id": 1, "changes": {"outcome": "Worked"}, "reason": "Seen again"}),),
     "widen_intent": (Sample({"intent_id": "INT-1", "paths": ["more/**"]}, _has_intents),),
     "call": (Sample({"operation": "git_stage", "arguments": {"paths": ["a.txt"]}}, _dirty),),
+    "context_pack": (Sample({"query": "pool"}),),
     "delegate_intent": (Sample({"session": "s-1", "paths": ["elsewhere/a"]}),),
     "describe": (Sample({}),),
     "discover_test_targets": (Sample({}),),

@@ -9,6 +9,7 @@ from codeplane.operations.operation import AnyOperation
 # For agents: the tools.
 _TOOLS = (
     "call",
+    "context_pack",
     "delegate_intent",
     "describe",
     "discover_test_targets",
