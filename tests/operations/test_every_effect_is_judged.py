@@ -411,6 +411,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "request_scope_expansion": (Sample({"intent_id": "INT-1", "paths": ["a.txt"], "reason": "x"}),),
     "reset_budget": (Sample({}),),
     "run": (Sample({"program": "print(len(search('a')))"}),),
+    "run_consolidation": (Sample({}),),
     "run_test_targets": (Sample({"target_filter": ["."]}, _has_tests),),
     "search": (Sample({"query": "one"}),),
     "semantic_diff": (Sample({}, _dirty),),

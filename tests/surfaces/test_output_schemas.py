@@ -66,6 +66,7 @@ STEPS: list[Step] = [
     ("record_experience", LESSON),
     ("search_experiences", {"query": "pool"}),
     ("get_experience", {"id": 1}),
+    ("run_consolidation", {"threshold": 1}),
     ("context_pack", {"query": "pool"}),
     ("tag_experience", {"id": 1, "tags": ["ci"]}),
     ("update_experience", {"id": 1, "changes": {"outcome": "It ends at once"}, "reason": "Measured"}),

@@ -15,8 +15,13 @@ _MAX_DEPTH = 200
 _MAX_KEY_BLOCK = 65_536
 
 
+# It has no literal part to look for.
+_DISCORD_BOT = re.compile(r"(?<![\w.-])[MNO][A-Za-z0-9_-]{23}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![\w-])")
+
+
 def redact(text: str, *, home: Path | str | None = None) -> str:
     """Return the text with each secret replaced by `[redacted:<kind>]`, and `home`, when given, by `~`."""
+    text = _DISCORD_BOT.sub("[redacted:discord-token]", text) if text.count(".") >= 2 else text
     haystack = _Haystack.of(text)
     if not any(anchor in haystack.lowered for anchor in _ANCHORS):
         return _without_home(text, home)
@@ -94,6 +99,23 @@ _SHAPES = (
     _shape("google-key", "GOCSPX-", r"[A-Za-z0-9_-]{20,255}+"),
     _shape("npm-token", "npm_", r"[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
     _shape("pypi-token", "pypi-", r"AgE[A-Za-z0-9_-]{40,2048}+"),
+    _shape("sendgrid-key", "SG.", r"[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,128}"),
+    *(_shape("vault-token", f"hv{letter}.", r"[A-Za-z0-9_-]{24,255}+") for letter in "sbr"),
+    _shape("huggingface-token", "hf_", r"[A-Za-z0-9]{30,64}+"),
+    *(_shape("shopify-token", f"shp{name}_", r"[0-9a-fA-F]{32}") for name in ("at", "ca", "pa", "ss")),
+    _shape("linear-key", "lin_api_", r"[A-Za-z0-9]{32,64}+"),
+    _shape("twilio-key", "SK", r"[0-9a-f]{32}(?![0-9A-Za-z])"),
+    _shape("databricks-token", "dapi", r"[0-9a-f]{32}(?![0-9A-Za-z])"),
+    *(_shape("digitalocean-token", f"do{letter}_v1_", r"[0-9a-f]{64}") for letter in "por"),
+    _shape("mailgun-key", "key-", r"[0-9a-f]{32}(?![0-9A-Za-z])"),
+    _shape("age-key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{20,100}+"),
+    _Shape("telegram-token", ":AA", r"(?<=\d{8}):AA[A-Za-z0-9_-]{30,45}(?![A-Za-z0-9_-])"),
+    _Shape("discord-webhook", "/api/webhooks/", r"/api/webhooks/\d{10,25}/[A-Za-z0-9_-]{30,128}+"),
+    *(_Shape("password-hash", f"$2{letter}$", r"\$2[aby]\$\d\d\$[A-Za-z0-9./]{53}") for letter in "aby"),
+    _Shape("password-hash", "$apr1$", r"\$apr1\$[A-Za-z0-9./]{1,8}\$[A-Za-z0-9./]{22}"),
+    _Shape("password-hash", "$6$", r"\$6\$[A-Za-z0-9./]{1,16}\$[A-Za-z0-9./]{80,90}"),
+    _Shape("password-hash", "{SHA}", r"\{SHA\}[A-Za-z0-9+/]{27}="),
+    _Shape("docker-auth", '"auth"', r'"auth"\s{0,4}:\s{0,4}"[A-Za-z0-9+/]{8,512}+={0,2}"'),
     _shape("jwt", "eyJ", r"[A-Za-z0-9_-]{5,16384}+\.eyJ[A-Za-z0-9_-]{5,65536}+(?:\.[A-Za-z0-9_-]{0,4096}+)?"),
 )
 
@@ -103,6 +125,8 @@ def _find_shapes(haystack: _Haystack) -> Iterator[_Span]:
     for shape in _SHAPES:
         if shape.anchor in text:
             for match in _anchored(text, text, shape.anchor, _compiled(shape.expression)):
+                if set(match[0].removeprefix(shape.anchor)) <= {"X", "x"}:
+                    continue
                 yield _Span(match.start(), match.end(), 1, shape.kind)
 
 
@@ -160,6 +184,33 @@ def _find_authorization(haystack: _Haystack) -> Iterator[_Span]:
                 yield _Span(match.start("secret"), match.end("secret"), 3, "password")
 
 
+# A value that stands some way from its name: `key="X" value="…"`, `- name: X` over `value: …`, `environ['X'] = …`.
+_FAR_VALUE = re.compile(
+    r"""(?:["'\])]{1,3}[ \t]{0,8}:?=[ \t]{0,4}|["']?,?[ \t]{0,8}value["']?[ \t]{0,4}[=:][ \t]{0,4}"""
+    r"""|[ \t]{1,4}--body[ =]|[ \t]{0,4}=[ \t]{0,4}String::from\(|[ \t](?=[A-Za-z0-9+/]{32}))"""
+    r"""["']?(?P<secret>[^\s"'<>;,()&#]{8,512}+)"""
+)
+_YAML_PAIR = re.compile(
+    r"""name: *["']?[\w-]*(?:TOKEN|KEY|SECRET|PASSWORD)["']?\n\s*value: *["']?(?P<secret>[^\s"']{8,512}+)"""
+)
+_FAR_NAME = re.compile(r"(?:token|secret|password|(?:api|access|auth|private)[_-]?key)", re.IGNORECASE)
+_NETRC = re.compile(r"login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<secret>(?=\S{0,255}[0-9#!])[^\s\"']{1,256}+)")
+_SSHPASS = re.compile(r"""sshpass\s{1,4}-p\s{0,4}["']?(?P<secret>[^\s"']{1,256}+)""")
+
+
+def _find_far_values(haystack: _Haystack) -> Iterator[_Span]:
+    text, lowered = haystack
+    if any(word in lowered for word in ("token", "secret", "password", "key")):
+        for name in _FAR_NAME.finditer(text):
+            found = _FAR_VALUE.match(text, name.end())
+            if found and _looks_random(found["secret"]) and not _is_code(found["secret"]):
+                yield _Span(found.start("secret"), found.end("secret"), 9, "secret")
+    for anchor, pattern in (("login", _NETRC), ("sshpass", _SSHPASS), ("name:", _YAML_PAIR)):
+        for found in _anchored(text, text, anchor, pattern):
+            if not _is_placeholder(found["secret"]):
+                yield _Span(found.start("secret"), found.end("secret"), 3, "password")
+
+
 class _Name(NamedTuple):
     """How the name of a secret ends: a literal to look for and the expression for the whole ending."""
 
@@ -178,6 +229,9 @@ _NAMES = (
     _Name("api", r"api[_-]?key", "api-key"),
     _Name("access", r"access[_-]?key", "api-key"),
     _Name("private", r"private[_-]?key", "api-key"),
+    _Name("account", r"account[_-]?key", "api-key"),
+    _Name("storage", r"storage[_-]?key", "api-key"),
+    _Name("become_pass", r"become_pass", "password"),
 )
 # Names that end like a secret's and hold none: positions in lists, marks in token streams, the shell's directories.
 _HARMLESS_KEY = re.compile(
@@ -286,7 +340,8 @@ _MARKER = re.compile(r"\[redacted:[a-z-]{1,40}\]")
 _PLACEHOLDER = re.compile(
     r"\[redacted:[a-z-]{1,40}\]|<.*|\{.*\}|\{\{.*|%s|%\(.*|%\w+%"
     r"|\$\{.*|\$\(.*|\$\$?[A-Z_][A-Z0-9_]*|\$[a-z_]+|\$[0-9@*#?!]"
-    r"|[*.xX\u2022\u2026_-]+|(?i:your|insert|enter|example|dummy|placeholder)(?:[-_ ].*)?",
+    r"|[*.xX\u2022\u2026_-]+|(?i:your|insert|enter|example|dummy|placeholder)(?:[-_ ].*)?"
+    r"|(?i:changeme|change_me|password|passwd|pass|pwd|secret|demo|test|foo|bar|read-host)|!vault",
     re.DOTALL,
 )
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+")
@@ -350,7 +405,9 @@ def _is_option_secret(assignment: _Assignment) -> bool:
 
 def _is_bare_secret(assignment: _Assignment) -> bool:
     value = assignment.value
-    if assignment.after in {"(", "[", "{", "<"} or _is_placeholder(value) or _is_code(value):
+    looks_generated = all(re.search(part, value) for part in ("[a-z]", "[A-Z]", r"\d"))
+    is_value = looks_generated and (value.endswith("=") or assignment.key.endswith("_pass"))
+    if assignment.after in {"(", "[", "{", "<"} or _is_placeholder(value) or (_is_code(value) and not is_value):
         return False
     if assignment.kind != "password":
         return _looks_random(value)
@@ -360,7 +417,7 @@ def _is_bare_secret(assignment: _Assignment) -> bool:
     if _NO_SECRET.fullmatch(value) or not value.islower():
         return False
     if assignment.is_tight:
-        return assignment.after in {"", " ", "&", "\n", "\r"}
+        return assignment.after in {"", " ", "&", "\n", "\r", "#"}
     return assignment.sign == ":" and assignment.starts_line and assignment.after in {"", "\n", "\r"}
 
 
@@ -384,6 +441,7 @@ _FINDERS: tuple[Callable[[_Haystack], Iterator[_Span]], ...] = (
     _find_url_passwords,
     _find_authorization,
     _find_assignments,
+    _find_far_values,
 )
 
 
@@ -398,6 +456,7 @@ _ANCHORS = tuple(
             "authorization",
             "bearer",
             "curl",
+            "sshpass",
         )
     )
 )

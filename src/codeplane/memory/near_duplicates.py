@@ -79,7 +79,7 @@ def shape_of(text: str) -> Shape:
     facts = frozenset(found.strip("`\"'.,:;()") for found in _FACT.findall(plain)) - {""}
     words = [word.lower() for word in _WORD.findall(plain)]
     n_negations = sum(word in _NEGATION or word.startswith("non") for word in words)
-    content = frozenset(_stem(word) for word in words if word not in _FILLER)
+    content = frozenset(stem(word) for word in words if word not in _FILLER)
     sentences = (tuple(word.lower() for word in _WORD.findall(part)) for part in _SENTENCE_END.split(plain))
     polar = frozenset(f"{word}" for word in words if word in _POLAR)
     return Shape(content or frozenset(words), facts | polar, n_negations, _normal(plain), frozenset(sentences))
@@ -132,7 +132,8 @@ def candidates(connection: sqlite3.Connection, bands: Iterable[int]) -> list[int
     return [int(row[0]) for row in connection.execute(query, (*marks, MAX_CANDIDATES))]
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """Return a word without its common endings."""
     for ending in ("ing", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 4:
             return word[: -len(ending)]

@@ -52,6 +52,7 @@ _TOOLS = (
     "request_scope_expansion",
     "reset_budget",
     "run",
+    "run_consolidation",
     "run_test_targets",
     "search",
     "search_experiences",
