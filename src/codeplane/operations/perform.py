@@ -615,7 +615,8 @@ def _description(call: Call) -> dict[str, Any]:
         body["intent"] = call.decision.intent
     if call.decision is not None and call.decision.approval is not None:
         body["approval"] = call.decision.approval
-    if len(canonical_bytes(arguments)) <= _RECORDED_ARGUMENTS_LIMIT:
+    # What memory is told is kept by memory alone: the chain cannot forget.
+    if call.operation.family != "memory" and len(canonical_bytes(arguments)) <= _RECORDED_ARGUMENTS_LIMIT:
         body["arguments"] = arguments
     return body
 

@@ -172,6 +172,16 @@ class Database:
             return (error.message,)
         return tuple(row for row in rows if row != "ok")
 
+    def compact(self) -> None:
+        """Rewrite the file without deleted content and empty the write-ahead log."""
+        with self._locked():
+            self.check_file()
+            try:
+                self._writer.execute("VACUUM")
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            except sqlite3.Error as error:
+                raise store_error(error, self.path) from error
+
     def close(self) -> None:
         """Close every connection that is not in use."""
         self._closed = True
