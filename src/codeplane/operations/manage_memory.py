@@ -48,7 +48,7 @@ class ImportRequest(Request):
     path: str = Field(
         TEAM_FILE.text,
         max_length=4096,
-        description="JSON lines, a JSON array, or an `experiences.db`; the team's file.",
+        description="JSON lines, a JSON array or an `experiences.db`.",
     )
 
 
@@ -89,9 +89,7 @@ MEMORY_STATUS = Operation(
     plan=planned(_status),
     examples=(Example("Look", {}),),
     audience=Audience.SHELL,
-    command=Command(
-        path=("memory", "status"), help="Count experiences, episodes, cells and memories.", shows=_show_status
-    ),
+    command=Command(path=("memory", "status"), help="Count what was learned.", shows=_show_status),
     routes=(Route(method="GET", path="/memory/status", summary="How much was learned here."),),
 )
 
@@ -125,9 +123,7 @@ def _verify(context: CallContext, _request: NoArguments) -> Document:
         rows=found.rows,
         problems=problems,
         notes=list(found.notes),
-        protected={
-            table: f"all columns but {', '.join(sorted(one.derived)) or 'none'}" for table, one in PROTECTED.items()
-        },
+        unprotected={table: sorted(one.derived) for table, one in PROTECTED.items() if one.derived},
     )
 
 
@@ -177,11 +173,7 @@ REPAIR_MEMORY = Operation(
     command=Command(
         path=("memory", "repair"),
         help="Build everything derived again; rows are never changed.",
-        shows=lambda result: (
-            "Rebuilt."
-            if result.model_dump()["repaired"]
-            else "The file is damaged: " + "; ".join(result.model_dump()["problems"]),
-        ),
+        shows=lambda result: tuple(result.model_dump()["problems"]) or ("Rebuilt.",),
         is_finding=lambda result: not result.model_dump()["repaired"],
     ),
 )
@@ -265,7 +257,7 @@ def _bytes_of(place: Path, asked: str) -> bytes:
 def _show_import(result: Document) -> Shown:
     found = result.model_dump()
     return (
-        f"{found['imported']} of {found['total']} imported, {found['skipped']} known or unusable.",
+        f"{found['imported']} of {found['total']} imported, {found['skipped']} skipped.",
         *found["errors"],
     )
 
@@ -337,10 +329,8 @@ def _drop_images(workspace: Workspace, texts: tuple[str, ...]) -> int:
         found = records.find(batch)
         if found is None or found[1] is not State.DONE:
             continue
-        images = [
-            image.data for change in found[0].changes for image in (change.before, change.after) if image is not None
-        ]
-        if any(text in data for text in wanted for data in images):
+        images = [image for change in found[0].changes for image in (change.before, change.after)]
+        if any(text in image.data for text in wanted for image in images if image is not None):
             records.drop(batch, State.DONE)
             n_dropped += 1
     return n_dropped

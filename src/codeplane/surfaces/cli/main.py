@@ -33,6 +33,7 @@ COMMANDS = {
     "ledger": "Read, verify and export the record of every call.",
     "lint": "Run the project's linters on changed files; --fix repairs.",
     "map": "Show what this repository is made of.",
+    "memory": "Record, find, share, verify and forget what was learned.",
     "mcp": "Speak MCP over stdio, for agents.",
     "move": "Move a file, a directory or a symbol; imports follow.",
     "policy": "Show, check and accept the rules for agents.",
@@ -50,7 +51,7 @@ COMMANDS = {
 
 
 # Made from operations; every other command has a module of its own.
-_GENERATED = frozenset({"approvals", "explain", "intent", "ledger", "policy", "task"})
+_GENERATED = frozenset({"approvals", "explain", "intent", "ledger", "memory", "policy", "task"})
 
 
 def find_command(name: str) -> click.Command:
