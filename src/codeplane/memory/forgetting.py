@@ -68,12 +68,9 @@ def rebuild_derived(store: MemoryStore) -> None:
         for table in ("experiences_fts", "cells_fts"):
             connection.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")  # noqa: S608 - constants.
         connection.execute("DELETE FROM experience_places")
-        connection.execute(
-            "INSERT OR IGNORE INTO experience_places SELECT value, id FROM experiences, json_each(paths)"
-        )
-        connection.execute(
-            "INSERT OR IGNORE INTO experience_places SELECT '::' || value, id FROM experiences, json_each(symbols)"
-        )
+        for value, column in (("value", "paths"), ("'::' || value", "symbols")):
+            places = f"SELECT {value}, experiences.id FROM experiences, json_each({column})"  # noqa: S608 - constants.
+            connection.execute(f"INSERT OR IGNORE INTO experience_places {places}")
         connection.execute("DELETE FROM experience_bands")
         query = "SELECT id, situation, approach, outcome, reasoning FROM experiences"
         for key, *texts in connection.execute(query).fetchall():

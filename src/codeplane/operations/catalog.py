@@ -173,6 +173,13 @@ class Catalog(Mapping[str, AnyOperation]):
 TOOLS = Catalog(_TOOLS)
 OPERATIONS = Catalog((*_TOOLS, *_COMMANDS))
 # Operations that people reach by a command or a REST address.
-COMMANDS = (*_COMMANDS, "select_active_intent")
+COMMANDS = (
+    *_COMMANDS,
+    "context_pack",
+    "record_experience",
+    "run_consolidation",
+    "search_experiences",
+    "select_active_intent",
+)
 # Operations with REST addresses of their own; every tool also has `/operations/{name}`.
 ROUTED = (*COMMANDS, "refactor_apply", "refactor_impact", "refactor_move", "refactor_rename")

@@ -7,6 +7,7 @@ from pydantic import Field, StringConstraints
 from codeplane.ledger.effects import EffectClass
 from codeplane.memory.context_pack import PackRequest, build_pack
 from codeplane.operations.code_places import stale_places
+from codeplane.operations.command import Command
 from codeplane.operations.memory_access import memory_of
 from codeplane.operations.models import PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, planned
@@ -103,6 +104,12 @@ CONTEXT_PACK = Operation(
     plan=planned(_handle),
     render=_render,
     reads_index=True,
+    command=Command(
+        path=("memory", "pack"),
+        help="Show what an agent would be told about a task.",
+        shows=lambda result: (_render(result),),
+        arguments=("query",),
+    ),
     profiles=frozenset({"memory"}),
     when_to_use=("Before work on files where something may have gone wrong earlier.",),
     when_not_to_use=("To read all of a lesson: get_experience does that.",),

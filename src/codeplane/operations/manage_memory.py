@@ -312,7 +312,8 @@ def _forget(context: CallContext, request: ForgetRequest) -> Document:
         rows=done.n_rows,
         undo_batches_dropped=dropped,
         team_file_changed=change is not None,
-        out_of_reach="Commits that contain an export keep it; only rewriting git history removes it there.",
+        out_of_reach="Commits that contain an export keep it; only rewriting git history removes it there. The search "
+        "index may keep words of exported files until `cpl clear`.",
     )
 
 

@@ -19,6 +19,7 @@ from codeplane.memory.exchange import as_markdown, export_rows, import_rows, par
 from codeplane.memory.experiences import Experience
 from codeplane.memory.retrieval import Question, find
 from codeplane.operations.code_places import code_hashes
+from codeplane.operations.command import Command
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.file_access import check_readable
 from codeplane.operations.memory_access import memory_of, memory_writing
@@ -132,6 +133,12 @@ RECORD_EXPERIENCE = Operation(
     effect=EffectClass.RECORD,
     plan=planned(_record),
     render=lambda result: result.message,
+    command=Command(
+        path=("memory", "record"),
+        help="Record an experience.",
+        shows=lambda result: (result.message,),
+        arguments=("type", "domain", "situation", "approach", "outcome", "reasoning"),
+    ),
     profiles=_PROFILES,
     when_to_use=("Something took more than one attempt, or a person corrected you.",),
     when_not_to_use=("For what the code or its documentation says already.",),
@@ -224,6 +231,13 @@ SEARCH_EXPERIENCES = Operation(
     effect=EffectClass.READ,
     plan=planned(_search),
     render=_render_search,
+    command=Command(
+        path=("memory", "search"),
+        help="Find experiences; exit code 1 when none fits.",
+        shows=lambda result: (_render_search(result),),
+        arguments=("query",),
+        is_finding=lambda result: not result.results,
+    ),
     profiles=_PROFILES,
     when_to_use=("Before work on something that may have been tried before.",),
     when_not_to_use=("To search code: `search` does that.",),

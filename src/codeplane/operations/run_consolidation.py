@@ -6,6 +6,7 @@ from pydantic import Field
 
 from codeplane.ledger.effects import EffectClass
 from codeplane.memory.consolidation import consolidate
+from codeplane.operations.command import Command
 from codeplane.operations.memory_access import memory_writing
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, planned
@@ -65,6 +66,11 @@ RUN_CONSOLIDATION = Operation(
     effect=EffectClass.RECORD,
     plan=planned(_handle),
     render=_render,
+    command=Command(
+        path=("memory", "consolidate"),
+        help="Turn what happened since the last run into lessons, rules and facts.",
+        shows=lambda result: (_render(result),),
+    ),
     profiles=frozenset({"memory"}),
     when_to_use=("Several experiences were recorded and the next session is to profit from them.",),
     when_not_to_use=("After every record: the cycle does it when enough has come together.",),
