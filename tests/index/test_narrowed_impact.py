@@ -32,6 +32,9 @@ PYTHON = {
     "class Square:\n    size = 1\n    def __init__(self): self.n = 1\n    def grow(self): return self.n\n"
     "    def shrink(self): return self.n\n",
     "p/cli.py": "from p.shapes import edge\n\ndef main(): return edge(1)\n\ndef other(): return 1\n",
+    "p/typed.py": "from p.shapes import Square\n\nSHAPES = {'s': Square}\n\ndef takes(s: Square): return 1\n",
+    "tests/test_typed.py": "from p.typed import takes\n\ndef test_t(): takes(None).shrink()\n",
+    "tests/test_table.py": "from p.typed import SHAPES\n\ndef test_t(): SHAPES['s']().grow()\n",
     "p/plain.py": "TABLE = {}\n\ndef register(f):\n    TABLE[f.__name__] = f\n    return f\n\n"
     "@register\ndef first(): return 1\n",
     "tests/conftest.py": "import pytest\nfrom p import Square\n\n@pytest.fixture\ndef square(): return Square()\n\n"
@@ -90,10 +93,12 @@ CASES = (
     Case("python through a reference and a patched name", PYTHON, "p/shapes.py::helper",
          {"test_area": "high", "test_maker": "high", "test_patch": "low"}),
     Case("python parametrised and entry point", PYTHON, "p/shapes.py::edge", {"test_edge": "high", "test_run": "low"}),
-    Case("python fixture of a fixture", PYTHON, "p/shapes.py::Square.grow", {"test_big": "low"}),
-    Case("python constructor", PYTHON, "p/shapes.py::Square.__init__", {"test_big": "high", "test_dynamic": "high"}),
-    Case("python field", PYTHON, "p/shapes.py::Square.size", {"test_big": "high", "test_dynamic": "high"}),
-    Case("python getattr", PYTHON, "p/shapes.py::Square.shrink", {"test_dynamic": "low"}),
+    Case("python fixture of a fixture", PYTHON, "p/shapes.py::Square.grow", {"test_big": "low", "test_table": "low"}),
+    Case("python constructor", PYTHON, "p/shapes.py::Square.__init__",
+         {"test_big": "high", "test_dynamic": "high", "test_table": "high"}),
+    Case("python field", PYTHON, "p/shapes.py::Square.size",
+         {"test_big": "high", "test_dynamic": "high", "test_table": "high"}),
+    Case("python signatures make no instances", PYTHON, "p/shapes.py::Square.shrink", {"test_dynamic": "low"}),
     Case("python program", PYTHON, "p/cli.py::main", {"test_run": "low"}),
     Case("python registered", PYTHON, "p/plain.py::first", {"test_plain": "low"}),
     *(

@@ -9,11 +9,17 @@ import hashlib
 import math
 import posixpath
 import re
+import sys
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
+from tree_sitter import Query, QueryCursor
+
+from codeplane.index.call_sites import root_of
 from codeplane.index.facts.columns import FIRST_EXPRESSION, OF_EXPRESSION
 from codeplane.index.facts.file_view import FileView
 from codeplane.index.facts.outline import (
@@ -30,7 +36,7 @@ from codeplane.index.facts.outline import (
 )
 from codeplane.index.facts.reader import FactFile, FactReader, Place
 from codeplane.index.symbol_search import meant_by
-from codeplane.languages.catalog import linking_rules
+from codeplane.languages.catalog import dialect_of, linking_rules, load_language
 from codeplane.languages.facts import NONE, Definition, DefinitionKind, ReferenceRole
 
 CONFTEST: Final = "conftest.py"
@@ -68,6 +74,15 @@ _SELECTS: Final = frozenset({Op.MEMBER, Op.SUPER, Op.THIS})
 # Bases from these modules call none of the members of a class.
 _PASSIVE_BASES: Final = frozenset({"typing", "typing_extensions", "abc", "collections.abc", "enum"})
 
+# Where a signature names types; elsewhere (TypeScript, Java) libraries make instances by them.
+_SIGNATURE_TYPES: Final = {
+    "python": "(typed_parameter type: (type) @type) (typed_default_parameter type: (type) @type)"
+    " (function_definition return_type: (type) @type)",
+    "go": "(parameter_declaration type: (_) @type)",
+}
+# What begins a line that goes on with a statement.
+_CONTINUES: Final = frozenset({b" ", b"\t", b")", b"]", b"}", b"\n", b"\r", b"#"})
+
 _ClassKey = tuple[object, str]
 
 
@@ -75,12 +90,13 @@ _ClassKey = tuple[object, str]
 class Uses:
     """What the definitions of one file use; number NONE is the code outside of them.
 
-    `targets` are sure references, `names` the members that are called on something of unknown type or may be
-    overridden. `members` are the members of types by the path of the type, `bases` those of a type; an open type has a
-    base from outside that may call its members.
+    `targets` are sure references, `typed` those by which a signature names types. `names` are members that are called
+    on something of unknown type or may be overridden. `members` are the members of types by the path of the type,
+    `bases` those of a type; an open type has a base from outside that may call its members.
     """
 
     targets: dict[int, set[Place]] = field(default_factory=lambda: defaultdict(set))
+    typed: dict[int, set[Place]] = field(default_factory=lambda: defaultdict(set))
     names: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
     members: list[tuple[str, str, int]] = field(default_factory=list)
     classes: dict[int, str] = field(default_factory=dict)
@@ -102,7 +118,8 @@ def uses_of(reader: FactReader, file: FactFile) -> Uses:
 def _read_uses(reader: FactReader, file: FactFile) -> Uses:
     view = FileView(reader, file)
     outline, uses = view.outline, Uses()
-    owners = _Owners(outline)
+    owners = _Owners(outline, view.text)
+    typed = _typed(file.path, view.text)
     for number in owners.nodes:
         _describe(reader, file, outline, number, uses)
     columns = view.columns
@@ -113,7 +130,9 @@ def _read_uses(reader: FactReader, file: FactFile) -> Uses:
         owner = owners.at(start)
         _, meant = view.meaning(position)
         if meant is not None and (meant[0] != file.file_id or meant[1] in owners.nodes):
-            if role not in _NAMED_ONLY or owner == NONE:
+            if _is_in(typed, start):
+                uses.typed[owner].add(meant)
+            elif role not in _NAMED_ONLY or owner == NONE:
                 uses.targets[NONE - 1 if role in _NAMED_ONLY else owner].add(meant)
             if role not in _NAMED_ONLY and _is_member(reader, meant):
                 uses.names[owner].add(columns.names[columns.name_numbers[position]])
@@ -138,7 +157,7 @@ def _is_member(reader: FactReader, place: Place) -> bool:
 class _Owners:
     """The definitions of a file that are outside of functions, and which of them is around a place."""
 
-    def __init__(self, outline: Outline) -> None:
+    def __init__(self, outline: Outline, text: bytes) -> None:
         rows = outline.definition_rows
         scopes, bodies, owners = rows.column(SCOPE), rows.column(BODY_SCOPE), rows.column(OWNER)
         self._starts, self._ends, self._kinds = rows.column(START), rows.column(_END), outline.kinds
@@ -152,14 +171,58 @@ class _Owners:
         self._sorted = sorted(self.nodes, key=lambda one: self._ends[one] - self._starts[one])
         self._names = rows.column(PATH)
 
+        values = (one for one in self.nodes if outline.kinds[one] in _VALUES and "." not in self._names[one])
+        self._assigned = {_statement(text, self._starts[one]): one for one in values}
+        self._text = text
+
     def at(self, start: int) -> int:
-        """Return the innermost definition around a place; a field belongs to its type."""
+        """Return the innermost definition around a place; a field belongs to its type.
+
+        What a variable outside of definitions is set to belongs to it: a table of functions runs none of them.
+        """
+        around = self._around(start)
+        return around if around != NONE else self._assigned.get(_statement(self._text, start), NONE)
+
+    def _around(self, start: int) -> int:
         for number in self._sorted:
             if self._starts[number] <= start < self._ends[number]:
                 is_field = self._kinds[number] in _VALUES and "." in self._names[number]
                 if not is_field and (self._kinds[number] in _RUNNING | _HOLDERS | _VALUES | _MEMBERS):
                     return number
         return NONE
+
+
+def _statement(text: bytes, start: int) -> int:
+    """Return where the statement around a place outside of definitions begins: at the start of a line."""
+    line = text.rfind(b"\n", 0, start) + 1
+    while line and text[line : line + 1] in _CONTINUES:
+        line = text.rfind(b"\n", 0, line - 1) + 1
+    return line
+
+
+@lru_cache(maxsize=8)
+def _query_of_types(dialect: str) -> Query | None:
+    language = load_language(dialect)
+    if dialect not in _SIGNATURE_TYPES or language is None or language.grammar is None:
+        return None
+    return Query(language.grammar, _SIGNATURE_TYPES[dialect])
+
+
+def _typed(path: str, text: bytes) -> list[tuple[int, int]]:
+    """Return where signatures name types, in order."""
+    query = _query_of_types(dialect_of(path))
+    root = root_of(path, text) if query is not None else None
+    if query is None or root is None:
+        return []
+    nodes = QueryCursor(query).captures(root).get("type", [])
+    return sorted(
+        (node.start_byte, node.end_byte) for node in nodes if b"(" not in text[node.start_byte : node.end_byte]
+    )
+
+
+def _is_in(ranges: list[tuple[int, int]], start: int) -> bool:
+    number = bisect_right(ranges, (start, sys.maxsize)) - 1
+    return number >= 0 and start < ranges[number][1]
 
 
 def _describe(reader: FactReader, file: FactFile, outline: Outline, number: int, uses: Uses) -> None:
@@ -293,6 +356,10 @@ class Reached:
             self._add((file_id, NONE), bits)
         for target in uses.targets.get(number, ()):
             self._add(target, bits)
+        for target in uses.typed.get(number, ()):
+            # A signature makes no instance, unless a library from outside does so by it.
+            if target[1] in self._uses(target[0]).open_types:
+                self._add(target, bits)
         for name in uses.names.get(number, ()) if self._by_name else ():
             self._call(name, bits)
         if number in uses.classes:
