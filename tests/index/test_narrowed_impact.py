@@ -159,6 +159,17 @@ def test_a_computed_member_name_makes_a_narrow_answer_partial(tmp_path: Path) ->
     assert (found.confidence, found.unknown_hops) == ("partial", ("p/shapes.py reads members by computed names",))
 
 
+def test_a_test_that_reaches_a_computed_import_is_kept_with_low_confidence(tmp_path: Path) -> None:
+    files = {
+        **PYTHON,
+        "p/load.py": "import importlib\nimport p.shapes\n\ndef load(n): return importlib.import_module(n)\n",
+        "tests/test_load.py": "from p.load import load\n\ndef test_l(): load('p.' + 'shapes').edge(1)\n",
+    }
+    found = select(make_repository(tmp_path / "repo", dict(files)), "p/shapes.py::area")
+    assert found.confidence == "partial"
+    assert named(found) == {"test_area": "high", "test_maker": "high", "test_load": "low"}
+
+
 def test_a_data_file_affects_the_tests_that_name_it_and_those_beside_it(tmp_path: Path) -> None:
     files: Files = {
         "tests/data/table.json": "{}",

@@ -189,6 +189,8 @@ def _narrowed(
             confidence, reason, distance = LOW, f"may call {words} by name", 3
         elif quoted_in(reader, path, names):
             confidence, reason, distance = LOW, f"names {words} in a string", 3
+        elif possible.unknown >> number & 1:
+            confidence, reason, distance = LOW, f"may import {words} by a computed name", 4
         else:
             continue
         kept[path] = MatchedTest(path, confidence, reason, found[path].modules, distance, near[path])

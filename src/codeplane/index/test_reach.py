@@ -80,6 +80,7 @@ _SIGNATURE_TYPES: Final = {
     " (function_definition return_type: (type) @type)",
     "go": "(parameter_declaration type: (_) @type)",
 }
+_COMPUTED_IMPORTS: Final = frozenset({"import_module", "__import__", "dynamic_import", "require"})
 # What begins a line that goes on with a statement.
 _CONTINUES: Final = frozenset({b" ", b"\t", b")", b"]", b"}", b"\n", b"\r", b"#"})
 
@@ -92,7 +93,8 @@ class Uses:
 
     `targets` are sure references, `typed` those by which a signature names types. `names` are members that are called
     on something of unknown type or may be overridden. `members` are the members of types by the path of the type,
-    `bases` those of a type; an open type has a base from outside that may call its members.
+    `bases` those of a type; an open type has a base from outside that may call its members. `computed` import by names
+    that the syntax does not show.
     """
 
     targets: dict[int, set[Place]] = field(default_factory=lambda: defaultdict(set))
@@ -105,6 +107,7 @@ class Uses:
     fixtures: dict[str, int] = field(default_factory=dict)
     asked: dict[int, frozenset[str]] = field(default_factory=dict)
     always: set[int] = field(default_factory=set)
+    computed: set[int] = field(default_factory=set)
     nodes: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
 
@@ -138,9 +141,17 @@ def _read_uses(reader: FactReader, file: FactFile) -> Uses:
                 uses.names[owner].add(columns.names[columns.name_numbers[position]])
         elif meant is None and _selects(outline, columns.links[position]):
             uses.names[owner].add(columns.names[columns.name_numbers[position]])
-    for row in outline.dynamic_rows:
-        uses.names[owners.at(row[1])].update(name for one in row[3] for name in one.split("."))
+    _note_dynamic(outline, owners, uses)
     return uses
+
+
+def _note_dynamic(outline: Outline, owners: "_Owners", uses: Uses) -> None:
+    """Note the members that are named in strings, and the imports by computed names."""
+    for row in outline.dynamic_rows:
+        owner = owners.at(row[1])
+        if row[4] and row[0] in _COMPUTED_IMPORTS:
+            uses.computed.add(owner)
+        uses.names[owner].update(name for one in row[3] for name in one.split("."))
 
 
 def _selects(outline: Outline, link: int) -> bool:
@@ -266,7 +277,8 @@ class Reached:
     """The definitions that tests reach.
 
     With `started`, what programs that tests start may run, the names of members are followed too; without, references
-    alone. Invariant: a bit that is set in `masks` is never taken back.
+    alone. `unknown` are the tests that reach an import by a computed name.
+    Invariant: a bit that is set in `masks` is never taken back.
     """
 
     def __init__(
@@ -275,7 +287,10 @@ class Reached:
         self.masks: dict[Place, int] = defaultdict(int)
         self._reader = reader
         self._by_name = started is not None
-        self._waiting: list[tuple[Place, int]] = []
+        self.unknown = 0
+        self._waiting: dict[Place, int] = {}
+        self._keys: dict[tuple[int, str], _ClassKey] = {}
+        self._runs: dict[int, list[int]] = {}
         self._loaded: dict[int, Uses] = {}
         self._types: dict[_ClassKey, int] = defaultdict(int)
         self._members: dict[_ClassKey, list[tuple[str, Place]]] = defaultdict(list)
@@ -295,7 +310,9 @@ class Reached:
             for place in (started or {}).get(path, ()):
                 self._add(place, 1 << number)
         while self._waiting:
-            self._follow(*self._waiting.pop())
+            # In the order of arrival, so that what many tests reach is followed for all of them at once.
+            place = next(iter(self._waiting))
+            self._follow(place, self._waiting.pop(place))
 
     def _start(self, file: FactFile, bit: int) -> None:
         """Begin with everything in a test file, and the fixtures and hooks of the conftest.py files above it."""
@@ -336,6 +353,12 @@ class Reached:
         return uses
 
     def _key(self, file_id: int, path: str) -> _ClassKey:
+        known = self._keys.get((file_id, path))
+        if known is None:
+            known = self._keys[file_id, path] = self._made_key(file_id, path)
+        return known
+
+    def _made_key(self, file_id: int, path: str) -> _ClassKey:
         file = self._reader.file(file_id)
         rules = linking_rules(file.language) if file is not None else None
         is_shared = file is not None and rules is not None and rules.members_stand_in_module and file.modules
@@ -345,7 +368,7 @@ class Reached:
         new = bits & ~self.masks[place]
         if new:
             self.masks[place] |= new
-            self._waiting.append((place, new))
+            self._waiting[place] = self._waiting.get(place, 0) | new
 
     def _follow(self, place: Place, bits: int) -> None:
         file_id, number = place
@@ -354,6 +377,8 @@ class Reached:
             self._import(file_id, uses, bits)
         else:
             self._add((file_id, NONE), bits)
+        if number in uses.computed:
+            self.unknown |= bits
         for target in uses.targets.get(number, ()):
             self._add(target, bits)
         for target in uses.typed.get(number, ()):
@@ -373,7 +398,9 @@ class Reached:
         """Run the code of a file outside of definitions, and that of the files that it imports."""
         for number in uses.always if not self._is_conftest(file_id) else ():
             self._add((file_id, number), bits)
-        for other in self._imported(file_id):
+        if file_id not in self._runs:
+            self._runs[file_id] = list(dict.fromkeys(self._imported(file_id)))
+        for other in self._runs[file_id]:
             self._add((other, NONE), bits)
 
     def _is_conftest(self, file_id: int) -> bool:
