@@ -25,6 +25,7 @@ HIGH = "high"
 LOW = "low"
 # In a larger repository following every definition takes too long; there whole files are followed.
 _MAX_FOLLOWED_FILES = 1_500
+_BY_COMPUTED_NAME = 4
 # The values of a JSON list that is given to a query.
 _LISTED = "(SELECT value FROM json_each(?))"
 
@@ -190,11 +191,12 @@ def _narrowed(
         elif quoted_in(reader, path, names):
             confidence, reason, distance = LOW, f"names {words} in a string", 3
         elif possible.unknown >> number & 1:
-            confidence, reason, distance = LOW, f"may import {words} by a computed name", 4
+            confidence, reason, distance = LOW, f"may import {words} by a computed name", _BY_COMPUTED_NAME
         else:
             continue
         kept[path] = MatchedTest(path, confidence, reason, found[path].modules, distance, near[path])
-    return kept or found
+    # A computed import alone tells nothing of the definition.
+    return kept if any(one.distance < _BY_COMPUTED_NAME for one in kept.values()) else found
 
 
 def _add_programs(
