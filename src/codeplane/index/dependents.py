@@ -9,14 +9,15 @@ from typing import Final, NamedTuple
 
 from codeplane.index.facts.outline import DECORATORS, NAME, SIGNATURE, Outline
 from codeplane.index.facts.reader import FactFile, FactReader
+from codeplane.index.test_links import STARTS_PROGRAMS
 from codeplane.languages.catalog import linking_rules
 
 CONFTEST: Final = "conftest.py"
 _PACKAGE: Final = "__init__.py"
 _PLUGINS: Final = "pytest_plugins"
 _DYNAMIC_IMPORTS: Final = frozenset({"import_module", "__import__"})
-# What a test that imports one of these runs cannot be told from its imports.
-_STARTS_PROGRAMS: Final = ("subprocess", "runpy", "pexpect", "os/exec", "child_process", "node:child_process", "execa")
+# Calls that reach a member by a name that the syntax does not show.
+_COMPUTED_NAMES: Final = frozenset({"getattr", "eval", "exec", "globals", "vars", "reflect", "Reflect"})
 # Languages whose tests are in the files they test.
 _TESTS_INSIDE: Final = frozenset({"rust"})
 _WORD: Final = re.compile(r"\w+")
@@ -223,10 +224,10 @@ def _computed_imports(graph: _Graph, tests: Collection[str]) -> Iterator[str]:
 
 
 def _started_programs(graph: _Graph, tests: Collection[str]) -> Iterator[str]:
-    marks = ", ".join("?" * len(_STARTS_PROGRAMS))
+    marks = ", ".join("?" * len(STARTS_PROGRAMS))
     rows = graph.reader.connection.execute(
         f"SELECT path, source FROM located JOIN files USING (file_id) WHERE source IN ({marks})",  # noqa: S608
-        _STARTS_PROGRAMS,
+        STARTS_PROGRAMS,
     )
     for path, source in rows:
         if path in tests or posixpath.basename(path) == CONFTEST:
@@ -252,6 +253,18 @@ def _unlocated_imports(graph: _Graph, reach: Reach) -> Iterator[str]:
 def _stem(path: str) -> str:
     folder, name = posixpath.split(path)
     return posixpath.basename(folder) if name in {_PACKAGE, "index.ts", "index.js"} else name.partition(".")[0]
+
+
+def computed_names(reader: FactReader, reach: Reach) -> tuple[str, ...]:
+    """Return in words the reached files that read members by computed names."""
+    files = {path: file.facts_id for path in reach.came_from if (file := reader.file_at(path)) is not None}
+    facts = [facts_id for facts_id in files.values() if facts_id is not None]
+    computing = reader.flagged("computed names", facts, _computes_names)
+    return tuple(sorted(f"{path} reads members by computed names" for path, one in files.items() if one in computing))
+
+
+def _computes_names(outline: Outline) -> bool:
+    return any(row[0] in _COMPUTED_NAMES and row[4] for row in outline.dynamic_rows)
 
 
 def computes_imports(outline: Outline) -> bool:

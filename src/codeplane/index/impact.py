@@ -6,21 +6,26 @@ widened by guessing.
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from codeplane.index.dependents import Reach, computes_imports, reach_of, unknown_hops
-from codeplane.index.facts.reader import FactReader
+from codeplane.index.dependents import Reach, computed_names, computes_imports, reach_of, unknown_hops
+from codeplane.index.facts.reader import FactReader, Place
 from codeplane.index.file_order import is_test_file
 from codeplane.index.index_store import IndexedFile
 from codeplane.index.symbol_names import qualifier
+from codeplane.index.test_links import Covered, entry_points, program_starters, ran_before, tests_naming
+from codeplane.index.test_reach import Reached, nearness_of, places_of, quoted_in, started_places
 from codeplane.languages.catalog import load_language
 
 COMPLETE = "complete"
 PARTIAL = "partial"
 HIGH = "high"
 LOW = "low"
+# In a larger repository following every definition takes too long; there whole files are followed.
+_MAX_FOLLOWED_FILES = 1_500
+_BY_COMPUTED_NAME = 4
 # The values of a JSON list that is given to a query.
 _LISTED = "(SELECT value FROM json_each(?))"
 
@@ -38,13 +43,17 @@ _TestFiles = dict[str, _TestFile]
 
 @dataclass(frozen=True, slots=True)
 class MatchedTest:
-    """A test file that a change may affect, and why."""
+    """A test file that a change may affect, and why.
+
+    `nearness` orders the files of one distance: it grows with the rare names that a test shares with what changed.
+    """
 
     path: str
     confidence: str
     reason: str
     modules: tuple[str, ...]
     distance: int = 0
+    nearness: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,22 @@ class AffectedTests:
     unresolved_files: tuple[str, ...]
     computed_imports: tuple[str, ...]
     unknown_hops: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a change besides its files.
+
+    `only` are files in which nothing but some definitions changed: tests that import them but reach none of these
+    definitions are left out. `covered` are the lines that each test file ran in an earlier run, by source file: those
+    tests are added, and none is left out for it.
+    """
+
+    only: Mapping[str, Collection[str]] = field(default_factory=dict)
+    covered: Covered = field(default_factory=dict)
+
+
+_NO_EVIDENCE = Evidence()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +105,7 @@ def affected_tests(
     changed_files: Iterable[str],
     files: Iterable[IndexedFile] | None = None,
     symbols: Mapping[str, Collection[str]] = MappingProxyType({}),
+    evidence: Evidence = _NO_EVIDENCE,
 ) -> AffectedTests:
     """Return the test files that depend on what changed, directly or through other files.
 
@@ -93,17 +119,111 @@ def affected_tests(
     unresolved = tuple(path for path, module in modules.items() if module is None)
     names = {module for module in modules.values() if module is not None}
     tests = _test_files(reader) if files is None else _tests_among(files)
-    reach = reach_of(reader, [path for path in changed if modules[path] is not None], tests.keys(), symbols)
-    found = {path: _match_of(reader, reach, path) for path in reach.tests}
-    _add_imports(reader, found, {name for path, name in modules.items() if name and path not in tests}, tests)
+    linked = [path for path in changed if modules[path] is not None]
+    reach, found = _by_files(reader, linked, tests, symbols)
+    started = _add_programs(reader, found, reach, tests)
+    places = _changed_places(reader, {path: evidence.only[path] for path in linked if path in evidence.only})
+    if places:
+        only = {path: evidence.only[path] for path in places}
+        rest = _by_files(reader, [path for path in linked if path not in places], tests, symbols)[1]
+        found = {**_narrowed(reader, found, only, frozenset().union(*places.values()), started), **rest}
+    for path in unresolved:
+        _add_data_file(reader, found, path, tests)
+    for path in ran_before(reader, evidence.covered, changed, frozenset().union(*places.values())):
+        if path in tests and (path not in found or found[path].confidence == LOW):
+            found[path] = MatchedTest(path, HIGH, f"ran {_listed(changed)} in an earlier run", (), 2)
     for path in changed:
         if path in tests:
             found[path] = MatchedTest(path, HIGH, "it changed itself", ())
     computed = _computed_imports(reader, tests)
-    hops = unknown_hops(reader, reach, tests.keys())
+    hops = unknown_hops(reader, reach, tests.keys()) + (computed_names(reader, reach) if places else ())
     confidence = PARTIAL if unresolved or hops else COMPLETE
-    matches = sorted(found.values(), key=lambda one: (one.confidence != HIGH, one.distance, one.path))
+    matches = sorted(found.values(), key=lambda one: (one.confidence != HIGH, one.distance, -one.nearness, one.path))
     return AffectedTests(confidence, tuple(matches), tuple(sorted(names)), unresolved, computed, hops)
+
+
+def _by_files(
+    reader: FactReader, changed: list[str], tests: _TestFiles, symbols: Mapping[str, Collection[str]]
+) -> tuple[Reach, dict[str, MatchedTest]]:
+    """Return what depends on whole files, and the tests among it."""
+    reach = reach_of(reader, changed, tests.keys(), symbols)
+    found = {path: _match_of(reader, reach, path) for path in reach.tests}
+    names = {name for path in changed if path not in tests and (name := path_to_module(reader, path))}
+    _add_imports(reader, found, names, tests)
+    return reach, found
+
+
+def _changed_places(reader: FactReader, only: Mapping[str, Collection[str]]) -> dict[str, frozenset[Place]]:
+    """Return the changed definitions by file, without files of which some are gone; none in a large repository."""
+    n_files = reader.connection.execute("SELECT count(*) FROM files WHERE facts_id IS NOT NULL").fetchone()[0]
+    if n_files > _MAX_FOLLOWED_FILES:
+        return {}
+    return {path: places for path, names in only.items() if (places := places_of(reader, path, names))}
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = list(names)
+    return shown[0] + (f" or {len(shown) - 1} more" if len(shown) > 1 else "")
+
+
+def _narrowed(
+    reader: FactReader,
+    found: dict[str, MatchedTest],
+    changed: Mapping[str, Collection[str]],
+    places: frozenset[Place],
+    started: Mapping[str, Collection[Place]],
+) -> dict[str, MatchedTest]:
+    """Return those of the tests that reach a changed definition; all of them when none does."""
+    tests = sorted(found)
+    sure, possible = Reached(reader, tests), Reached(reader, tests, started)
+    sure_bits, possible_bits = sure.of(places), possible.of(places)
+    names = [name for listed in changed.values() for name in listed]
+    words = f"{_listed(names)} of {next(iter(changed))}"
+    near = nearness_of(reader, tests, places)
+    kept = {}
+    for number, path in enumerate(tests):
+        if sure.uses_directly(path, places):
+            confidence, reason, distance = HIGH, f"uses {words}", 1
+        elif sure_bits >> number & 1:
+            confidence, reason, distance = HIGH, f"reaches {words} through references", 2
+        elif possible_bits >> number & 1:
+            confidence, reason, distance = LOW, f"may call {words} by name", 3
+        elif quoted_in(reader, path, names):
+            confidence, reason, distance = LOW, f"names {words} in a string", 3
+        elif possible.unknown >> number & 1:
+            confidence, reason, distance = LOW, f"may import {words} by a computed name", _BY_COMPUTED_NAME
+        else:
+            continue
+        kept[path] = MatchedTest(path, confidence, reason, found[path].modules, distance, near[path])
+    # A computed import alone tells nothing of the definition.
+    return kept if any(one.distance < _BY_COMPUTED_NAME for one in kept.values()) else found
+
+
+def _add_programs(
+    reader: FactReader, found: dict[str, MatchedTest], reach: Reach, tests: _TestFiles
+) -> dict[str, frozenset[Place]]:
+    """Add the tests that start programs where a program of the repository depends on the change.
+
+    Return what these tests may start.
+    """
+    programs = {path: names for path, names in entry_points(reader).items() if path in reach.came_from}
+    if not programs:
+        return {}
+    places = started_places(reader, programs)
+    starters = program_starters(reader, tests)
+    for path in starters:
+        reason = f"starts programs, and {_listed(programs)} is one"
+        found.setdefault(path, MatchedTest(path, LOW, reason, (), 3))
+    return dict.fromkeys(starters, places)
+
+
+def _add_data_file(reader: FactReader, found: dict[str, MatchedTest], path: str, tests: _TestFiles) -> None:
+    """Add the tests that name a changed data file, and those beside it."""
+    naming, beside = tests_naming(reader, path, tests)
+    for test in naming:
+        found[test] = MatchedTest(test, HIGH, f"names {path}", (), 1)
+    for test in beside:
+        found.setdefault(test, MatchedTest(test, LOW, f"is beside {path}", (), 1))
 
 
 def _match_of(reader: FactReader, reach: Reach, path: str) -> MatchedTest:

@@ -22,7 +22,7 @@ from codeplane.languages.catalog import is_text_only
 from codeplane.languages.facts import Definition, FileFacts
 
 if TYPE_CHECKING:
-    from codeplane.index.impact import AffectedTests
+    from codeplane.index.impact import AffectedTests, Evidence
     from codeplane.index.update import Progress
 
 _MAX_KEPT_EPOCHS = 8
@@ -162,17 +162,20 @@ class RepositoryIndex:
             yield reader
 
     def affected_tests(
-        self, changed_files: Iterable[str], symbols: Mapping[str, Collection[str]] | None = None
+        self,
+        changed_files: Iterable[str],
+        symbols: Mapping[str, Collection[str]] | None = None,
+        evidence: "Evidence | None" = None,
     ) -> "AffectedTests":
         """Return the test files that changes may affect (§11.9); `symbols` are what changed in a file, if known."""
         # 9 ms that only changes need.
-        from codeplane.index.impact import affected_tests  # noqa: PLC0415
+        from codeplane.index.impact import Evidence, affected_tests  # noqa: PLC0415
 
         with self.facts() as reader:
             state = self._reconciler.state
             is_same = state is not None and state.epoch == reader.epoch
             files = state.files.values() if state and is_same else None
-            return affected_tests(reader, changed_files, files, symbols or {})
+            return affected_tests(reader, changed_files, files, symbols or {}, evidence or Evidence())
 
     def lexical_search(
         self, query: str, limit: int, unit_id: int | None = None, language: str | None = None

@@ -71,6 +71,24 @@ def changed_symbols(path: str, before: bytes | None, after: bytes | None) -> lis
     return [name for name in changed if not any(other.startswith(f"{name}.") for other in changed)]
 
 
+def is_same_outside_definitions(path: str, before: bytes | None, after: bytes | None) -> bool:
+    """Tell whether two texts of a file differ in nothing but its nameable definitions and white space."""
+    language = load_language(dialect_of(path))
+    if language is None or before is None or after is None or len(before) + len(after) > MAX_SOURCE_BYTES:
+        return False
+    return _outside(language.extract(before), before) == _outside(language.extract(after), after)
+
+
+def _outside(facts: FileFacts, source: bytes) -> bytes:
+    outer = {0, *(one.body_scope for one in facts.definitions if one.kind in _HOLDERS)}
+    parts, end = [], 0
+    for one in sorted(facts.definitions, key=lambda one: one.start):
+        if one.scope in outer and one.kind in _WITHOUT_LOCALS and one.start >= end:
+            parts.append(source[end : one.start])
+            end = one.end
+    return b" ".join(b"".join([*parts, source[end:]]).split())
+
+
 def _texts_of(facts: FileFacts, source: bytes) -> dict[str, list[bytes]]:
     outer = {0, *(one.body_scope for one in facts.definitions if one.kind in _HOLDERS)}
     found: dict[str, list[bytes]] = {}

@@ -37,6 +37,13 @@ class InspectAffectedTestsRequest(Request):
     cursor: str | None = None
 
 
+class AffectedFile(Result):
+    """A test file of a target and how it is reached."""
+
+    path: str
+    tier: Tier
+
+
 class AffectedTarget(Result):
     """A test target and the way on which the change reaches it."""
 
@@ -46,6 +53,7 @@ class AffectedTarget(Result):
     tier: Tier
     confidence: Literal["high", "low"]
     reason: str
+    test_files: list[AffectedFile] = Field(description="All affected test files of the target; at most 50.")
 
 
 class InspectAffectedTestsResult(Result):
@@ -94,10 +102,15 @@ def _matches(suite: Suite, selected: Selected) -> list[AffectedTarget]:
             tier=tier_of(match),
             confidence="high" if match.confidence == "high" else "low",
             reason=match.reason,
+            test_files=[
+                AffectedFile(path=one.path, tier=tier_of(one))
+                for one in selected.files.get(target_id, (match,))[:_MAX_MODULES]
+            ],
         )
         for target_id, match in selected.matches.items()
     ]
-    return sorted(found, key=lambda one: (_TIERS.index(one.tier), one.target_id))
+    # Within a tier the nearest come first, as the index gives them.
+    return sorted(found, key=lambda one: _TIERS.index(one.tier))
 
 
 def _gaps(context: CallContext, selected: Selected) -> list[str]:

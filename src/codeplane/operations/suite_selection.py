@@ -10,11 +10,12 @@ from pydantic import Field
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import counted
+from codeplane.diff.model import FilePair
 from codeplane.git.status import read_status
-from codeplane.index.impact import HIGH, AffectedTests, MatchedTest
+from codeplane.index.impact import HIGH, AffectedTests, Evidence, MatchedTest
 from codeplane.languages.catalog import language_of
 from codeplane.operations.compared_states import find_sides, read_sides
-from codeplane.operations.edited_symbols import changed_symbols
+from codeplane.operations.edited_symbols import changed_symbols, is_same_outside_definitions
 from codeplane.operations.models import Result
 from codeplane.operations.operation import CallContext
 from codeplane.testrun.costs import CostBook
@@ -31,13 +32,17 @@ _COSTS_FILE: Final = "test-costs.json"
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Targets that a change affects, each with the match that tells why, and what the index said."""
+    """Targets that a change affects, each with the surest match that tells why, and what the index said.
+
+    `files` are all affected test files of a target: a package of Go has several.
+    """
 
     matches: Mapping[str, MatchedTest]
     affected: AffectedTests
     changed: tuple[str, ...]
     without_target: tuple[str, ...] = ()
     symbols: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    files: Mapping[str, Sequence[MatchedTest]] = field(default_factory=dict)
 
     def changed_definitions(self, match: MatchedTest) -> list[str]:
         """Return the definitions that changed in the file from which a test is reached."""
@@ -71,9 +76,16 @@ class Suite:
             CodePlaneError: a path is not one of the repository's; git failed.
         """
         changed = changed_files(self.context) if affected_by is None else _given(affected_by)
-        symbols = _symbols(self.context, changed)
-        affected = self.context.workspace.index.affected_tests(changed, symbols)
+        pairs = _changed_pairs(self.context, changed)
+        symbols = {one.path: names for one in pairs if (names := changed_symbols(one.path, one.old, one.new))}
+        only = {
+            one.path: symbols[one.path]
+            for one in pairs
+            if one.path in symbols and is_same_outside_definitions(one.path, one.old, one.new)
+        }
+        affected = self.context.workspace.index.affected_tests(changed, symbols, Evidence(only))
         matches: dict[str, MatchedTest] = {}
+        files: dict[str, list[MatchedTest]] = {}
         lost = []
         by_path = self.found.by_path()
         for match in affected.matches:
@@ -82,10 +94,11 @@ class Suite:
                 lost.append(match.path)
             for target in targets:
                 matches.setdefault(target.target_id, match)
+                files.setdefault(target.target_id, []).append(match)
         for path in changed:
             for target in _holding(by_path, path):
                 matches.setdefault(target.target_id, MatchedTest(path, HIGH, f"{path} changed in it", ()))
-        return Selected(matches, affected, tuple(changed), tuple(lost), symbols)
+        return Selected(matches, affected, tuple(changed), tuple(lost), symbols, files)
 
 
 def _holding(by_path: Mapping[str, list[Target]], path: str) -> list[Target]:
@@ -162,13 +175,12 @@ def _given(paths: Iterable[str]) -> list[str]:
     return sorted({RepoPath.parse(path).text for path in paths})
 
 
-def _symbols(context: CallContext, changed: Sequence[str]) -> dict[str, list[str]]:
-    """Return the definitions that differ from HEAD in the changed files, as far as both versions can be read."""
+def _changed_pairs(context: CallContext, changed: Sequence[str]) -> list[FilePair]:
+    """Return both versions of the changed files that differ from HEAD, as far as they can be read."""
     wanted = set(changed)
     try:
         sides = read_sides(context.workspace, find_sides(context.workspace, "HEAD", None), ())
     except CodePlaneError as error:
         context.warnings.append(f"changed definitions are not known: {error.message}")
-        return {}
-    found = {one.path: changed_symbols(one.path, one.old, one.new) for one in sides.pairs if one.path in wanted}
-    return {path: names for path, names in found.items() if names}
+        return []
+    return [one for one in sides.pairs if one.path in wanted]

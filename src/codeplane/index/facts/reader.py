@@ -20,6 +20,7 @@ from codeplane.index.text_pack import TextPack
 _SELECT_FILES = "SELECT file_id, path, language, text_id, facts_id, unit_id, module FROM files"
 _MAX_KEPT = 400
 _MAX_KEPT_FLAGS = 200_000
+_MAX_SHELVED = 4_000
 _T = TypeVar("_T")
 Place = tuple[int, int]
 """A definition: the id of its file, and its number among the definitions of that file."""
@@ -44,6 +45,7 @@ class FactCache:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, int], object] = OrderedDict()
         self._flags: dict[str, dict[int, bool]] = {}
+        self._shelf: OrderedDict[tuple[str, int], object] = OrderedDict()
 
     def get(self, kind: str, number: int, make: Callable[[], _T]) -> _T:
         """Return a kept value or make it."""
@@ -57,6 +59,20 @@ class FactCache:
             self._kept[key] = value
             while len(self._kept) > _MAX_KEPT:
                 self._kept.popitem(last=False)
+        return value
+
+    def shelved(self, kind: str, number: int, make: Callable[[], _T]) -> _T:
+        """Return a kept value or make it; for small values of which thousands are needed at once."""
+        key = (kind, number)
+        with self._lock:
+            if key in self._shelf:
+                self._shelf.move_to_end(key)
+                return self._shelf[key]  # type: ignore[return-value]  # put there by the same kind of caller
+        value = make()
+        with self._lock:
+            self._shelf[key] = value
+            while len(self._shelf) > _MAX_SHELVED:
+                self._shelf.popitem(last=False)
         return value
 
     def flags(self, name: str) -> dict[int, bool]:
@@ -144,6 +160,10 @@ class FactReader:
     def of_epoch(self, name: str, make: Callable[[], _T]) -> _T:
         """Return something that follows from all facts of this epoch; made once, because it takes a second or so."""
         return self._cache.get(f"{name} {self._generation}", self.epoch, make)
+
+    def kept(self, name: str, facts_id: int, make: Callable[[], _T]) -> _T:
+        """Return something that follows from some facts and what `name` says; made once."""
+        return self._cache.shelved(f"{name} {self._generation}", facts_id, make)
 
     def columns(self, facts_id: int) -> Columns:
         """Return the columns of some facts."""

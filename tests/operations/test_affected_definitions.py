@@ -1,0 +1,45 @@
+"""Which tests are selected for the definitions that differ from HEAD, through the door."""
+
+from pathlib import Path
+
+from support.doors import call, result_of
+from support.repositories import write
+from support.suites import NO_CACHE, suite
+
+PRICES = (
+    "RATE = 2\n\ndef net():\n    return 3\n\ndef gross():\n    return net() * RATE\n\ndef label():\n    return 'x'\n"
+)
+FILES = {
+    "pytest.ini": NO_CACHE,
+    "shop/__init__.py": "",
+    "shop/prices.py": PRICES,
+    "tests/test_net.py": "from shop.prices import net\n\ndef test_net():\n    assert net() == 3\n",
+    "tests/test_gross.py": "from shop import prices\n\ndef test_gross():\n    assert prices.gross() == 6\n",
+    "tests/test_label.py": "from shop.prices import label\n\ndef test_label():\n    assert label() == 'x'\n",
+}
+
+
+def tiers(directory: Path, changed: dict[str, str]) -> dict[str, str]:
+    """Return the selected targets with their tiers after some files were written."""
+    with suite(directory / "r", FILES) as door:
+        write(door.workspace.root, dict(changed))
+        result = result_of(call(door, "inspect_affected_tests", {}))
+        return {one["target_id"]: one["tier"] for one in result["matches"]}
+
+
+def test_a_changed_function_selects_the_tests_that_reach_it(tmp_path: Path) -> None:
+    changed = PRICES.replace("return 3", "return 4")
+    assert tiers(tmp_path, {"shop/prices.py": changed}) == {
+        "tests/test_net.py": "direct",
+        "tests/test_gross.py": "references",
+    }
+
+
+def test_a_new_test_beside_a_changed_function_does_not_widen_the_selection(tmp_path: Path) -> None:
+    changed = {"shop/prices.py": PRICES.replace("'x'", "'y'"), "tests/test_new.py": "def test_n():\n    pass\n"}
+    assert tiers(tmp_path, changed) == {"tests/test_label.py": "direct", "tests/test_new.py": "direct"}
+
+
+def test_changed_code_outside_of_definitions_selects_every_importer(tmp_path: Path) -> None:
+    found = tiers(tmp_path, {"shop/prices.py": PRICES + "\nprint(RATE)\n"})
+    assert set(found) == {"tests/test_net.py", "tests/test_gross.py", "tests/test_label.py"}
