@@ -9,6 +9,7 @@ from codeplane.operations.operation import AnyOperation
 # For agents: the tools.
 _TOOLS = (
     "call",
+    "check",
     "delegate_intent",
     "describe",
     "discover_test_targets",
@@ -35,6 +36,7 @@ _TOOLS = (
     "lint_check",
     "lint_tools",
     "list_files",
+    "list_test_runs",
     "map_repo",
     "read_file_full",
     "read_source",
@@ -141,6 +143,6 @@ class Catalog(Mapping[str, AnyOperation]):
 TOOLS = Catalog(_TOOLS)
 OPERATIONS = Catalog((*_TOOLS, *_COMMANDS))
 # Operations that people reach by a command or a REST address.
-COMMANDS = (*_COMMANDS, "select_active_intent")
+COMMANDS = (*_COMMANDS, "list_test_runs", "select_active_intent")
 # Operations with REST addresses of their own; every tool also has `/operations/{name}`.
 ROUTED = (*COMMANDS, "refactor_apply", "refactor_impact", "refactor_move", "refactor_rename")

@@ -97,7 +97,8 @@ class LintCheckResult(Result):
     pagination: Pagination
 
 
-def _plan(context: CallContext, request: LintCheckRequest) -> Plan[LintCheckResult]:
+def plan_linting(context: CallContext, request: LintCheckRequest) -> Plan[LintCheckResult]:
+    """Plan which tools look at which files."""
     if context.position is not None:
         return Plan(lambda: _next_page(context))
     project = project_of(context.workspace)
@@ -355,10 +356,7 @@ def _next_page(context: CallContext) -> LintCheckResult:
 def _render(result: LintCheckResult) -> str:
     lines = [result.summary]
     lines += [f" {one.path} repaired +{one.insertions} -{one.deletions}" for one in result.fixed]
-    for one in result.findings:
-        place = f"{printable_name(one.path)}:{one.line}" + (f":{one.column}" if one.column else "")
-        marks = ", ".join([one.tool, *(["fixable"] if one.fixable else [])])
-        lines.append(f" {'new ' if one.new else ''}{place} {one.rule} {one.message} [{marks}]".replace("  ", " "))
+    lines += map(finding_line, result.findings)
     troubled = [one for one in result.tools if one.problem]
     lines += [f" {one.tool} {one.status}: {one.problem}" for one in troubled[:_SHOWN_PROBLEMS]]
     if len(troubled) > _SHOWN_PROBLEMS:
@@ -370,6 +368,13 @@ def _render(result: LintCheckResult) -> str:
     return "\n".join(lines)
 
 
+def finding_line(one: LintFinding) -> str:
+    """Return a finding in one line."""
+    place = f"{printable_name(one.path)}:{one.line}" + (f":{one.column}" if one.column else "")
+    marks = ", ".join([one.tool, *(["fixable"] if one.fixable else [])])
+    return f" {'new ' if one.new else ''}{place} {one.rule} {one.message} [{marks}]".replace("  ", " ")
+
+
 LINT_CHECK = Operation(
     name=NAME,
     family="lint",
@@ -377,7 +382,7 @@ LINT_CHECK = Operation(
     request_type=LintCheckRequest,
     result_type=LintCheckResult,
     effect=EffectClass.EXECUTE,
-    plan=_plan,
+    plan=plan_linting,
     render=_render,
     recover=recover_edit,
     when_to_use=("You have changed files and want to know what the project's checks say.",),

@@ -54,7 +54,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
             "retry_flaky": retry,
         }
         with progress_line("tests") as show:
-            controls = CallControls(report_progress=_shown_by(show))
+            controls = CallControls(report_progress=shown_by(show))
             given = {"cursor": cursor} if cursor is not None else wanted
             answer = run_tool(workspace, "run_test_targets", given, controls)
     code = finish(answer, as_json=as_json)
@@ -62,7 +62,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     return FINDINGS if has_failures else code
 
 
-def _shown_by(show: Callable[[int, int], None]) -> Callable[[float, float | None, str], None]:
+def shown_by(show: Callable[[int, int], None]) -> Callable[[float, float | None, str], None]:
+    """Return how progress reaches a line of the terminal."""
     return lambda done, total, _text: show(int(done), int(total or 0))
 
 

@@ -21,9 +21,9 @@ class Events:
         self._write({"kind": "start", "file": self._absolute(location[0])})
 
     def pytest_collectreport(self, report: Any) -> None:
-        """Tell a file that could not be collected."""
-        if report.failed:
-            self._write_case(report, "error", report.nodeid.partition("::")[0])
+        """Tell a file that could not be collected, or that leaves itself out."""
+        if report.failed or report.skipped:
+            self._write_case(report, "error" if report.failed else "skipped", report.nodeid.partition("::")[0])
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Tell the outcome of a test: its call, or its set-up or tear-down where these did not go well."""
