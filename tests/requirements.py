@@ -304,6 +304,13 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
         "results of runs are kept, with flaky tests and failures, and noted in the ledger",
         ("test_the_last_runs_are_kept_with_their_failures", "test_the_ledger_has_what_failed"),
     ),
+    "TEST-COVERAGE": (
+        "changed lines that no test ran are named; which targets ran a line is kept",
+        (
+            "test_changed_lines_that_no_test_runs_are_named_with_their_definitions",
+            "test_which_targets_ran_a_line_is_kept",
+        ),
+    ),
     "CHECK": (
         "one call says whether a change is ready: lint, affected tests, what changed",
         (

@@ -16,10 +16,12 @@ from codeplane.operations.list_test_runs import MAX_FAILURES, flaky_tests, kept_
 from codeplane.operations.models import RARELY, ListOfOne, Pagination, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.operations.suite_answers import FailureInfo, NotRun, failure_lines, shortened
+from codeplane.operations.suite_coverage import CoverageInfo, coverage_book, coverage_lines, scope_of, told_coverage
 from codeplane.operations.suite_selection import (
     Selected,
     SelectionInfo,
     Suite,
+    changed_files,
     costs_of,
     selection_info,
     selection_words,
@@ -63,6 +65,7 @@ class RunTestTargetsRequest(Request):
     fail_fast: bool = False
     timeout_sec: int | None = Field(None, ge=1, le=86_400, description="Per target; default 30.")
     retry_flaky: bool = Field(False, description="Run failed tests once more.")
+    coverage: bool = Field(False, description="Also tell which changed lines the tests ran.")
     cursor: str | None = Field(None, json_schema_extra=RARELY)
 
 
@@ -82,6 +85,7 @@ class RunTestTargetsResult(Result):
     not_run: list[NotRun] = Field(default_factory=list, description="At most 50.")
     not_run_count: int = 0
     left_behind: list[str] = Field(default_factory=list, description="Files that tests changed or left in the tree.")
+    coverage: CoverageInfo | None = None
     selection: SelectionInfo | None = None
     hint: str | None = None
     pagination: Pagination
@@ -157,6 +161,7 @@ def _run(context: CallContext, request: RunTestTargetsRequest, suite: Suite, cho
             run_sec=float(settings.run_sec),
             n_workers=default_workers(),
             stops_early=request.fail_fast,
+            scope=_scope(context, request, chosen),
             retries=request.retry_flaky,
             is_cancelled=context.is_cancelled,
             progress=context.report_progress,
@@ -167,7 +172,24 @@ def _run(context: CallContext, request: RunTestTargetsRequest, suite: Suite, cho
     failures = _failures(run, chosen.selected, flaky_tests(workspace))
     result = _result(context, chosen, run, left, failures)
     _keep(context, result, failures)
-    return result
+    return _with_coverage(context, result, run)
+
+
+def _scope(context: CallContext, request: RunTestTargetsRequest, chosen: _Chosen) -> tuple[str, ...] | None:
+    """Return the directories to measure: those of the changed files, however the tests were chosen."""
+    if not request.coverage:
+        return None
+    return scope_of(chosen.selected.changed if chosen.selected is not None else changed_files(context))
+
+
+def _with_coverage(context: CallContext, result: RunTestTargetsResult, run: SuiteRun) -> RunTestTargetsResult:
+    if run.coverage is None or not result.runners:
+        return result
+    try:
+        coverage_book(context.workspace).record(run.coverage.by_target)
+    except OSError as error:
+        context.warnings.append(f"the coverage was not kept: {error.strerror or error}")
+    return result.model_copy(update={"coverage": told_coverage(context, run.coverage)})
 
 
 def _remember_costs(context: CallContext, run: SuiteRun) -> None:
@@ -324,6 +346,7 @@ def _render(result: RunTestTargetsResult) -> str:
         lines.append(f"flaky (passed when repeated): {', '.join(result.flaky[:_SHOWN])}")
     if result.left_behind:
         lines.append(f"left behind in the tree: {', '.join(map(printable_name, result.left_behind[:_SHOWN]))}")
+    lines += coverage_lines(result.coverage) if result.coverage is not None else []
     lines += [result.hint] if result.hint else []
     lines += [f"more: cursor={result.pagination.next_cursor}"] if result.pagination.next_cursor else []
     return "\n".join(lines)

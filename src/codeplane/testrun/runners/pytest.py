@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from codeplane.testrun.coverage import parse_probe
 from codeplane.testrun.environment import python_places
-from codeplane.testrun.model import Marker, Runner
+from codeplane.testrun.model import Marker, Measuring, Runner
 from codeplane.testrun.reports.events import parse_events
 
 
@@ -33,4 +34,9 @@ PYTEST = Runner(
     environment={"CODEPLANE_EVENTS": "{report}", "PYTHONPATH": "{probes}:{directory}"},
     no_tests=frozenset({5}),
     is_live=True,
+    measuring=Measuring(
+        parse_probe,
+        environment={"CODEPLANE_COVERAGE": "{coverage}", "CODEPLANE_COVERAGE_SOURCES": "{scope}"},
+        joins=":",
+    ),
 )
