@@ -18,6 +18,7 @@ from codeplane.edit.planning import plan_whole
 from codeplane.edit.records import Change
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.lint.discovery import Project, assigned_files, check_jobs, find_tools, fix_jobs
+from codeplane.lint.last_findings import LastFindings
 from codeplane.lint.model import Configured, Finding, Job, Ran
 from codeplane.lint.running import findings_of, format_finding, in_order, run_check, run_fix
 from codeplane.operations.edit_recovery import recover_edit
@@ -51,7 +52,10 @@ class LintCheckRequest(Request):
 
 
 class LintFinding(Result):
-    """One finding; `new` if its line differs from HEAD. Lines and columns count from 1; 0 is the whole file."""
+    """One finding; `new` if its line differs from HEAD or the last call did not have it.
+
+    Lines and columns count from 1; 0 is the whole file.
+    """
 
     path: str
     line: int
@@ -263,7 +267,7 @@ class _Linting:
         return found
 
     def _result(self) -> LintCheckResult:
-        ordered = in_order(self.findings)
+        ordered = in_order(self._since_last())
         rows = [_row(one) for one in ordered]
         if len(rows) > _PAGE + _MAX_KEPT:
             n_left = len(rows) - _PAGE - _MAX_KEPT
@@ -284,6 +288,22 @@ class _Linting:
             pagination=Pagination(total_estimate=len(ordered)),
         )
         return _page(self.context, head, rows[: _PAGE + _MAX_KEPT])
+
+    def _since_last(self) -> list[Finding]:
+        """Return the findings with those marked that the last call did not have, and remember all of them."""
+        last = LastFindings(self.context.workspace.places.private / "results" / "lint.json")
+        marked = last.marked(self.findings)
+        whole = [
+            (path, configured.tool.name)
+            for (configured, paths), outcome in zip(self.assigned, self.outcomes, strict=True)
+            for path in paths
+            if outcome.problem is None
+        ]
+        try:
+            last.record(whole, self.findings)
+        except OSError as error:
+            self.context.warnings.append(f"the findings were not kept: {error.strerror or error}")
+        return marked
 
     @property
     def _n_files(self) -> int:

@@ -274,12 +274,13 @@ def _settled(  # noqa: PLR0911 - one way to end each.
     if ending:
         return _ended_early(runs, silent, hanging, ending, invocation)
     is_bad = any(case.outcome.is_bad for run in runs for case in run.cases)
+    if hanging is not None and not report.is_whole:
+        # The process ended in the middle of a test, whatever its exit code; the rest goes on in another one.
+        return _crashed(runs, hanging, result)
     if batch.runner is None or (result.returncode == 0 and (report.is_whole or runs)):
         return [*runs, *_quiet(batch, silent, report, result)]
     if batch.runner is not None and result.returncode in batch.runner.no_tests:
         return [*runs, *(TargetRun(one, not_run="no tests in it") for one in silent)]
-    if hanging is not None and result.returncode < 0:
-        return _crashed(runs, hanging, result)
     if is_bad:
         return [*runs, *(TargetRun(one, not_run="nothing was reported for it") for one in silent)]
     if silent and any(not os.path.lexists(root / one.path) for one in silent):
@@ -326,7 +327,9 @@ def _blamed(runs: list[TargetRun], culprit: Target, case: Case) -> list[TargetRu
 
 
 def _crashed(runs: list[TargetRun], culprit: Target, result: ProcessResult) -> list[TargetRun]:
-    text = f"the test process was ended by signal {-result.returncode}\n{last_lines(result)}".strip()
+    code = result.returncode
+    how = f"was ended by signal {-code}" if code < 0 else f"ended in the middle of a test, with exit code {code}"
+    text = f"the test process {how}\n{last_lines(result)}".strip()
     return _blamed(runs, culprit, Case("", Outcome.ERROR, culprit.path, None, text, "Crash"))
 
 
