@@ -257,3 +257,10 @@ def test_coverage_of_a_process_that_is_killed_is_told_as_missing(tmp_path: Path)
         result = run_all(door, coverage=True)
         assert counts(result) == {"errors": 1}
         assert result["coverage"]["problems"] == ["pytest: the runner wrote no coverage"]
+
+
+def test_a_process_that_goes_on_after_its_last_test_is_ended_and_no_test_is_blamed(tmp_path: Path) -> None:
+    goes_on = "import threading\n\ndef test_a():\n    threading.Thread(target=threading.Event().wait).start()\n"
+    with suite(tmp_path / "r", {"pytest.ini": NO_CACHE, "test_bad.py": goes_on}) as door:
+        result = run_all(door, timeout_sec=1)
+        assert (counts(result), result["not_run"]) == ({"passed": 1}, [])

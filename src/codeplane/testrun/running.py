@@ -220,6 +220,9 @@ def _run_once(state: _State, batch: Batch) -> list[TargetRun]:
     finished = Finished(result.stdout_text, result.stderr_text, invocation.report, invocation.directory, started_ns)
     _measure(state, batch, invocation)
     report = batch.runner.parse(finished) if batch.runner is not None else Report(is_whole=False)
+    if watch is not None and watch.is_over and watch.is_ended:
+        # All tests were told before the process was ended; what it still did is none of their business.
+        result, watch = replace(result, returncode=0, was_cancelled=False), None
     ending = _ending(state, result, watch, limit)
     return _settled(state.request.root, batch, invocation, report, result, ending)
 
