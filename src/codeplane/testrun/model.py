@@ -65,11 +65,15 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A file that says which runner a directory uses; `contains` is an expression that its text must match."""
+    """A file that says which runner a directory uses; `contains` is an expression that its text must match.
+
+    With `is_root` the runner starts in its directory; otherwise in that of another marker or manifest above.
+    """
 
     name: str
     contains: str = ""
     is_high: bool = True
+    is_root: bool = True
 
 
 @dataclass(frozen=True, slots=True)

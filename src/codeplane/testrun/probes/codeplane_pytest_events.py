@@ -5,6 +5,8 @@ import os
 import re
 from typing import Any
 
+import pytest
+
 _MAX_TEXT = 20_000
 
 
@@ -64,6 +66,7 @@ class Events:
             file.write(json.dumps(event) + "\n")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: Any) -> None:
     """Measure coverage from the first import on, instead of a plugin of the project."""
     if os.environ.get("CODEPLANE_COVERAGE"):
@@ -72,9 +75,6 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
         if hasattr(early_config.known_args_namespace, "no_cov"):
             early_config.known_args_namespace.no_cov = True
         early_config.codeplane_measured = codeplane_coverage.measurement()
-
-
-pytest_load_initial_conftests.tryfirst = True  # type: ignore[attr-defined]  # pytest's older mark needs no import.
 
 
 def pytest_configure(config: Any) -> None:

@@ -25,7 +25,7 @@ PYTEST = Runner(
         Marker("pyproject.toml", r"(?m)^\[tool\.pytest\b"),
         Marker("setup.cfg", r"(?m)^\[tool:pytest\]", is_high=False),
         Marker("tox.ini", r"(?m)^\[pytest\]", is_high=False),
-        Marker("conftest.py", is_high=False),
+        Marker("conftest.py", is_high=False, is_root=False),
     ),
     manifests=("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "requirements.txt"),
     files_setting=r"(?m)^python_files\s*=\s*(\[[^\]]*\]|[^\n]*(?:\n[ \t]+[^\n]+)*)",
