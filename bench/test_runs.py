@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--tests", default="tests")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--turns", type=int, default=10_000_000, help="Work of each made test.")
+    parser.add_argument("--turns", type=int, default=22_000_000, help="Work of each made test.")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         root = given.repo or Path(scratch) / "suite"
