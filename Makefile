@@ -16,7 +16,7 @@ WORKERS ?= 2
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: help setup demo test check format lint types imports reference lock bench soak clean
+.PHONY: help setup tools demo test check format lint types imports reference lock bench soak clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -35,6 +35,9 @@ $(STAMP): $(RUNTIME) requirements-dev.lock
 	@$(INSTALL) --require-hashes -r requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
+
+tools: setup  ## Install what tests of other languages' runners use into .tools; says what is left out.
+	@$(BIN)/python tests/support/toolchains.py
 
 demo: $(RUNTIME)  ## Open a sample repository, start the server, drive it with a real MCP client, tell the story.
 	@$(BIN)/python -m codeplane demo
@@ -70,10 +73,12 @@ bench: setup  ## Print ratios against floors and peers.
 	@$(BIN)/python bench/load.py
 	@$(BIN)/python bench/search.py --repo .
 	@$(BIN)/python bench/shell_risk.py
+	@$(BIN)/python bench/test_runs.py
 
 soak: setup  ## The stated counts in full: all tests with ten times the examples, and the load run.
+	@$(BIN)/python tests/support/toolchains.py --required
 	@CODEPLANE_SOAK=10 $(BIN)/python -m pytest -n $(WORKERS)
 	@$(BIN)/python bench/load.py
 
 clean:  ## Remove everything that make created.
-	rm -rf $(VENV) .imports.log .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .tools .imports.log .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -300,6 +300,25 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
             "test_why_a_test_is_affected_and_what_no_test_covers_is_told",
         ),
     ),
+    "TEST-KEPT": (
+        "results of runs are kept, with flaky tests and failures, and noted in the ledger",
+        ("test_the_last_runs_are_kept_with_their_failures", "test_the_ledger_has_what_failed"),
+    ),
+    "TEST-COVERAGE": (
+        "changed lines that no test ran are named; which targets ran a line is kept",
+        (
+            "test_changed_lines_that_no_test_runs_are_named_with_their_definitions",
+            "test_which_targets_ran_a_line_is_kept",
+        ),
+    ),
+    "CHECK": (
+        "one call says whether a change is ready: lint, affected tests, what changed",
+        (
+            "test_a_sound_change_is_ready_in_few_words",
+            "test_a_failing_test_and_a_new_finding_keep_a_change_from_being_ready",
+            "test_a_change_is_written_and_checked_in_one_call",
+        ),
+    ),
     "DIFF-SEVERITY": (
         "a new optional parameter is not breaking; a removed, reordered or required one is",
         ("test_a_python_signature_breaks_calls_or_does_not", "test_a_change_has_its_kind_and_severity"),

@@ -151,3 +151,13 @@ def test_a_teams_commands_look_at_what_was_written(door: Door) -> None:
     # What the formatter rewrote is no stranger's change.
     again = call(door, "write_source", _edit("src/json/provider.py", "repr(val)", "str(val)"))
     assert not [one for one in again.meta.warnings if "was changed by" in one]
+
+
+def test_a_linter_among_a_teams_commands_is_read_as_lint_check_reads_it(door: Door) -> None:
+    reports = "quality:\n  - {name: lint, command: [sh, -c, 'echo \"src/json/old.py:1:1: E1 bad name\"; exit 1']}\n"
+    write(door.workspace.root, {POLICY_FILE: reports})
+    door.workspace.gate.sources.accept()
+    answer = call(door, "write_source", _edit("src/json/old.py", "X = 1", "X = 2"))
+    (found,) = answer.meta.as_dict()["quality"]
+    assert found["findings"] == ["src/json/old.py:1 E1 bad name"]
+    assert "lint failed (exit code 1): src/json/old.py:1 E1 bad name" in answer.meta.warnings

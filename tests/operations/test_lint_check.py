@@ -225,3 +225,14 @@ def test_the_command_says_what_it_found_by_its_exit_code(project: Path) -> None:
     assert (code, json.loads(text)["result"]["total"]) == (1, 1)
     code, text = run("--tools")
     assert (code, text.split(" ")[0]) == (0, "ruff")
+
+
+def test_what_the_last_call_did_not_have_is_new(project_door: Door) -> None:
+    root = project_door.workspace.root
+    own_ruff(root, """echo '[]'""")
+    lint(project_door, paths=["other.py"])
+    found = {"filename": str(root / "other.py"), "location": {"row": 1, "column": 8}, "code": "F401", "message": "gone"}
+    own_ruff_again = f"echo '{json.dumps([found])}'\nexit 1"
+    write(root, {".venv/bin/ruff": f'#!/bin/sh\n[ "$1" = check ] || exec cat\n{own_ruff_again}\n'})
+    assert ("other.py", 1, "F401", True) in rows(lint(project_door, paths=["other.py"]))
+    assert ("other.py", 1, "F401", False) in rows(lint(project_door, paths=["other.py"]))

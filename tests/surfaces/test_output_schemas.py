@@ -59,6 +59,8 @@ STEPS: list[Step] = [
     ("discover_test_targets", {}),
     ("inspect_affected_tests", {}),
     ("run_test_targets", {}),
+    ("list_test_runs", {}),
+    ("check", {}),
     ("lint_tools", {}),
     ("lint_check", {}),
     ("refactor_move", {"from_path": "src/app.py", "to_path": "src/main.py"}),

@@ -202,3 +202,65 @@ def test_a_linked_worktree_runs_its_own_tests(tmp_path: Path) -> None:
     with open_test_workspace(tmp_path / "linked") as workspace:
         result = run_all(Door(workspace, OPERATIONS))
         assert result["failures"][0]["tests"] == ["test_zz_good.py::test_other"]
+
+
+def test_a_test_that_asks_a_person_gets_no_answer_and_holds_nobody_up(tmp_path: Path) -> None:
+    asks = (
+        "import sys\n\ndef test_stdin():\n    assert sys.__stdin__.read() == ''\n\n"
+        "def test_terminal():\n    open('/dev/tty')\n"
+    )
+    with suite(tmp_path / "r", {"pytest.ini": f"{NO_CACHE.strip()} -s\n", "test_bad.py": asks}) as door:
+        result = run_all(door, timeout_sec=20)
+        assert counts(result) == {"passed": 1, "failed": 1}
+        assert result["failures"][0]["exception_type"] == "OSError"
+
+
+def test_a_process_that_ends_in_the_middle_with_exit_code_0_is_not_called_passed(tmp_path: Path) -> None:
+    ends = "import os\n\ndef test_first():\n    pass\n\ndef test_ends():\n    os._exit(0)\n"
+    with suite(tmp_path / "r", {**TEST, "test_bad.py": ends}) as door:
+        _one_process(door.workspace.root)
+        result = run_all(door)
+        assert counts(result) == {"passed": 2, "errors": 1}
+        assert "ended in the middle of a test, with exit code 0" in result["failures"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("kill -SEGV $$", "exit code -11"),
+        ("echo oops >&2; exit 7", "oops"),
+        ('printf \'{"testResults": [\' > "${3#*=}"; exit 0', "jest ended with exit code 0"),
+    ],
+)
+def test_a_runner_that_crashes_or_leaves_half_a_report_is_told(tmp_path: Path, script: str, says: str) -> None:
+    with suite(tmp_path / "r", {"jest.config.js": "", "a.test.js": "", ".gitignore": "node_modules\n"}) as door:
+        runner = door.workspace.root / "node_modules/.bin/jest"
+        runner.parent.mkdir(parents=True)
+        runner.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        runner.chmod(0o755)
+        result = run_all(door)
+        assert result["outcome"] != "passed"
+        assert says in json.dumps([result["failures"], result["not_run"]])
+
+
+def test_odd_names_reach_the_runner_as_they_are(tmp_path: Path) -> None:
+    names = ["-test_x/test_dash.py", "a b/test_space.py", "test_$(touch x).py", "test_'\".py"]
+    with suite(tmp_path / "r", {"pytest.ini": NO_CACHE, **dict.fromkeys(names, GOOD)}) as door:
+        result = run_all(door)
+        assert counts(result) == {"passed": 4}, result
+        assert result["left_behind"] == []
+
+
+def test_coverage_of_a_process_that_is_killed_is_told_as_missing(tmp_path: Path) -> None:
+    kills = "import os, signal\n\ndef test_kills():\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    with suite(tmp_path / "r", {"pytest.ini": NO_CACHE, "test_bad.py": kills}) as door:
+        result = run_all(door, coverage=True)
+        assert counts(result) == {"errors": 1}
+        assert result["coverage"]["problems"] == ["pytest: the runner wrote no coverage"]
+
+
+def test_a_process_that_goes_on_after_its_last_test_is_ended_and_no_test_is_blamed(tmp_path: Path) -> None:
+    goes_on = "import threading\n\ndef test_a():\n    threading.Thread(target=threading.Event().wait).start()\n"
+    with suite(tmp_path / "r", {"pytest.ini": NO_CACHE, "test_bad.py": goes_on}) as door:
+        result = run_all(door, timeout_sec=1)
+        assert (counts(result), result["not_run"]) == ({"passed": 1}, [])

@@ -224,3 +224,17 @@ def test_a_damaged_book_of_costs_knows_nothing_and_is_replaced(tmp_path: Path, t
 def test_a_custom_command_that_could_never_run_is_refused(pattern: str, command: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match=r"pattern|cmd"):
         CustomRunner(pattern, "x", command)
+
+
+@pytest.mark.parametrize(
+    ("files", "root"),
+    [
+        ({"pyproject.toml": "[tool.pytest.ini_options]\n", "tests/conftest.py": ""}, "."),
+        ({"a/pyproject.toml": "[project]\n", "a/tests/conftest.py": ""}, "a"),
+        ({"tests/conftest.py": "", "tests/pytest.ini": ""}, "tests"),
+    ],
+)
+def test_a_conftest_names_the_runner_and_not_the_directory_it_runs_in(files: dict[str, str], root: str) -> None:
+    test = "a/tests/test_a.py" if root == "a" else "tests/test_a.py"
+    (target,) = [one for one in found_in({**files, test: ""}).targets if one.target_id == test]
+    assert (target.runner, target.root) == ("pytest", root)

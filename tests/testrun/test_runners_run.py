@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from support.repositories import write
 from support.suites import NO_CACHE, counts, run_all, suite
+from support.toolchains import JAVA_TEST, MAVEN, NODE, POM, Toolchain
 
 pytestmark = pytest.mark.slow
 
@@ -24,8 +26,33 @@ class Project:
     place: str
     says: str
     overrides: tuple[str, ...] = ()
+    toolchain: Toolchain | None = None
+    coverage: str = ""
+
+    @property
+    def lacks(self) -> str:
+        """Return what this machine lacks to run it."""
+        if shutil.which(self.program) is None:
+            return self.program
+        is_there = self.toolchain is None or self.toolchain.is_there
+        return "" if is_there or self.toolchain is None else f"make-tools-{self.toolchain.name}"
 
 
+def _with_toolchain(root: Path, toolchain: Toolchain | None) -> None:
+    """Let a project use what `make tools` installed."""
+    if toolchain is NODE:
+        (root / "node_modules").symlink_to(NODE.directory / "node_modules")
+    if toolchain is MAVEN:
+        write(root, {".mvn/maven.config": f"-o\n-Dmaven.repo.local={MAVEN.directory / 'repository'}\n"})
+
+
+MANAGE = (
+    "import sys\n\nfrom django.conf import settings\nfrom django.core.management import execute_from_command_line\n\n"
+    "settings.configure(DATABASES={'default': {'ENGINE': 'django.db.backends.sqlite3', 'NAME': ':memory:'}})\n"
+    "execute_from_command_line(sys.argv)\n"
+)
+JS_TESTS = 'test("a", () => {});\ntest("b", () => {\n  expect(one()).toBe(2);\n});\n'
+JS_IGNORED = "node_modules\n.venv\ncoverage\n"
 CARGO = '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n'
 PROJECTS = {
     "pytest": Project(
@@ -72,10 +99,51 @@ PROJECTS = {
         },
         "tests/whole.rs::b", "tests/whole.rs:3", "assertion `left == right` failed",
     ),
+    "django": Project(
+        "python3",
+        {
+            "manage.py": MANAGE,
+            "shop/__init__.py": "",
+            "shop/tests.py": "from django.test import TestCase\n\n\nclass Prices(TestCase):\n    def test_a(self):\n"
+            "        pass\n\n    def test_b(self):\n        self.assertEqual(1, 2)\n",
+        },
+        "shop/tests.py::Prices::test_b", "shop/tests.py:9", "AssertionError: 1 != 2",
+    ),
+    "jest": Project(
+        "node",
+        {
+            "package.json": '{"jest": {}}',
+            "one.js": "exports.one = () => 1;\n",
+            "a b.test.js": f'const {{one}} = require("./one");\n{JS_TESTS}',
+            ".gitignore": JS_IGNORED,
+        },
+        "a b.test.js::b", "a b.test.js:4", "Expected: 2", toolchain=NODE,
+    ),
+    "vitest": Project(
+        "node",
+        {
+            "package.json": '{"type": "module"}',
+            "vitest.config.js": "export default {};\n",
+            "one.js": "export const one = () => 1;\n",
+            "a b.test.js": f'import {{expect, test}} from "vitest"; import {{one}} from "./one.js";\n{JS_TESTS}',
+            ".gitignore": JS_IGNORED,
+        },
+        "a b.test.js::b", "a b.test.js:4", "expected 1 to be 2", toolchain=NODE,
+    ),
+    "mvn test": Project(
+        "mvn",
+        {
+            "pom.xml": POM,
+            "src/main/java/shop/Price.java": "package shop;\n\nclass Price {\n    static int one() { return 1; }\n}\n",
+            "src/test/java/shop/PriceTest.java": JAVA_TEST % "Price.one()",
+            ".gitignore": "target\n.mvn\n.venv\n",
+        },
+        "shop.PriceTest::b", "src/test/java/shop/PriceTest.java:13", "expected: <2> but was: <1>", toolchain=MAVEN,
+    ),
 }  # fmt: skip
 # What this machine lacks is named in the id, so that a report of the tests shows it.
 CASES = [
-    pytest.param(name, id=name if shutil.which(one.program) else f"{name}-left-out-without-{one.program}")
+    pytest.param(name, id=f"{name}-left-out-without-{one.lacks}" if one.lacks else name)
     for name, one in PROJECTS.items()
 ]
 
@@ -86,10 +154,14 @@ def test_a_runner_tells_what_passed_and_where_the_other_test_failed(
 ) -> None:
     project = PROJECTS[name]
     with suite(tmp_path / "r", project.files, project.overrides) as door:
-        if not shutil.which(project.program):
+        if project.lacks:
+            # A toolchain without its packages would begin to fetch them.
+            if shutil.which(project.program):
+                return
             with pytest.raises(AssertionError, match="TEST_RUNNER_NOT_FOUND"):
                 run_all(door)
             return
+        _with_toolchain(door.workspace.root, project.toolchain)
         # Toolchains keep themselves, and what they have compiled of their own libraries, in the user's directory.
         home = Path(pwd.getpwuid(os.getuid()).pw_dir)
         kept = {"CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup", "GOCACHE": ".cache/go-build"}

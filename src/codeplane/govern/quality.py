@@ -15,15 +15,22 @@ from codeplane.core.redaction import redact
 from codeplane.govern.intents import matches
 from codeplane.govern.policy_document import QualityCommand
 from codeplane.govern.rulebook import Rulebook
+from codeplane.lint.model import Reported
+from codeplane.lint.running import plain, read_findings
 
 _PATHS: Final = "{paths}"
 _SHOWN_CHARS: Final = 2_000
 _MAX_OUTPUT: Final = 64_000
+_MAX_FINDINGS: Final = 50
+_SHOWN_FINDINGS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class QualityResult:
-    """What one command said; `changed` are files that it rewrote, with their new hash."""
+    """What one command said; `changed` are files that it rewrote, with their new hash.
+
+    `findings` are what a linter reported, read as `lint_check` reads it; empty when the output is of another kind.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -32,6 +39,7 @@ class QualityResult:
     output: str
     duration_ms: int
     changed: tuple[tuple[str, str | None], ...] = ()
+    findings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the structured form."""
@@ -43,13 +51,16 @@ class QualityResult:
             "output": self.output,
             "duration_ms": self.duration_ms,
             "changed": dict(self.changed),
+            "findings": list(self.findings),
         }
 
     def as_warning(self) -> str | None:
         """Return what the caller has to know, None when all is well and nothing was rewritten."""
         if not self.is_ok:
             how = f"exit code {self.exit_code}" if self.exit_code is not None else "it did not end in time"
-            return f"{self.name} failed ({how}): {self.output[-600:].strip()}"
+            more = f" and {len(self.findings) - _SHOWN_FINDINGS} more" if len(self.findings) > _SHOWN_FINDINGS else ""
+            found = "; ".join(self.findings[:_SHOWN_FINDINGS]) + more
+            return f"{self.name} failed ({how}): {found or self.output[-600:].strip()}"
         return f"{self.name} changed {', '.join(path for path, _ in self.changed)}" if self.changed else None
 
 
@@ -86,4 +97,10 @@ def _run(
         output=redact((ended.stdout_text + ended.stderr_text)[-_SHOWN_CHARS:]),
         duration_ms=ended.duration_ms,
         changed=changed,
+        findings=tuple(_finding(root, one) for one in read_findings(argv, ended)[:_MAX_FINDINGS]),
     )
+
+
+def _finding(root: Path, one: Reported) -> str:
+    path = one.path.removeprefix(f"{root}/")
+    return plain(f"{path}:{one.line} {one.rule} {one.message}")

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Final
 
 from codeplane.core.errors import CodePlaneError
@@ -9,8 +10,10 @@ from codeplane.core.line_matching import matching_blocks
 from codeplane.core.printable import counted, printable_name
 from codeplane.core.processes import ProcessRequest, ProcessResult, run_process
 from codeplane.core.redaction import redact
+from codeplane.lint.catalog import TOOLS
 from codeplane.lint.discovery import Project, environment_of
 from codeplane.lint.model import WARNING, Configured, Finding, Job, Ran, Reported, UnreadableOutputError
+from codeplane.lint.parsers import lines
 
 _MAX_OUTPUT: Final = 16 * 1024 * 1024
 _SHOWN_LINES: Final = 3
@@ -34,6 +37,20 @@ def run_check(project: Project, job: Job, text: bytes | None, cancelled: Callabl
         return Ran(job, problem=_failure(result))
     is_done = result.returncode == 0 or (bool(reported) and result.returncode in job.configured.tool.done)
     return Ran(job, tuple(reported), problem="" if is_done else _failure(result))
+
+
+def read_findings(argv: Sequence[str], result: ProcessResult) -> tuple[Reported, ...]:
+    """Return what a command of somebody else's reported, by the parser of its program or as lines with places."""
+    program = PurePath(argv[0]).name
+    parsers = [one.parse for one in TOOLS if one.program == program and one.parse is not None]
+    for parse in (*parsers, lines):
+        try:
+            found = parse(result.stdout_text, result.stderr_text)
+        except UnreadableOutputError:
+            continue
+        if found:
+            return tuple(found)
+    return ()
 
 
 def run_fix(project: Project, job: Job, text: bytes, cancelled: Callable[[], bool]) -> Ran:

@@ -9,6 +9,7 @@ from codeplane.operations.operation import AnyOperation
 # For agents: the tools.
 _TOOLS = (
     "call",
+    "check",
     "context_pack",
     "delegate_intent",
     "describe",
@@ -39,6 +40,7 @@ _TOOLS = (
     "lint_check",
     "lint_tools",
     "list_files",
+    "list_test_runs",
     "map_repo",
     "read_file_full",
     "read_source",
@@ -176,6 +178,7 @@ OPERATIONS = Catalog((*_TOOLS, *_COMMANDS))
 COMMANDS = (
     *_COMMANDS,
     "context_pack",
+    "list_test_runs",
     "record_experience",
     "run_consolidation",
     "search_experiences",

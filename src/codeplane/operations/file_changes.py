@@ -333,7 +333,8 @@ def render_write(result: WriteSourceResult) -> str:
     if result.broken:
         lines.append(" references without a definition now:")
         lines.extend(f"  {one}" for one in result.broken)
-    return "\n".join(lines + _test_lines(result.delta))
+    # The verdict names the tests that were run.
+    return "\n".join([*lines, *([result.check] if result.check else _test_lines(result.delta))])
 
 
 def _file_lines(file: ChangedFile) -> list[str]:

@@ -18,6 +18,7 @@ from codeplane.edit.planning import plan_whole
 from codeplane.edit.records import Change
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.lint.discovery import Project, assigned_files, check_jobs, find_tools, fix_jobs
+from codeplane.lint.last_findings import LastFindings
 from codeplane.lint.model import Configured, Finding, Job, Ran
 from codeplane.lint.running import findings_of, format_finding, in_order, run_check, run_fix
 from codeplane.operations.edit_recovery import recover_edit
@@ -51,7 +52,10 @@ class LintCheckRequest(Request):
 
 
 class LintFinding(Result):
-    """One finding; `new` if its line differs from HEAD. Lines and columns count from 1; 0 is the whole file."""
+    """One finding; `new` if its line differs from HEAD or the last call did not have it.
+
+    Lines and columns count from 1; 0 is the whole file.
+    """
 
     path: str
     line: int
@@ -97,7 +101,8 @@ class LintCheckResult(Result):
     pagination: Pagination
 
 
-def _plan(context: CallContext, request: LintCheckRequest) -> Plan[LintCheckResult]:
+def plan_linting(context: CallContext, request: LintCheckRequest) -> Plan[LintCheckResult]:
+    """Plan which tools look at which files."""
     if context.position is not None:
         return Plan(lambda: _next_page(context))
     project = project_of(context.workspace)
@@ -262,7 +267,7 @@ class _Linting:
         return found
 
     def _result(self) -> LintCheckResult:
-        ordered = in_order(self.findings)
+        ordered = in_order(self._since_last())
         rows = [_row(one) for one in ordered]
         if len(rows) > _PAGE + _MAX_KEPT:
             n_left = len(rows) - _PAGE - _MAX_KEPT
@@ -283,6 +288,22 @@ class _Linting:
             pagination=Pagination(total_estimate=len(ordered)),
         )
         return _page(self.context, head, rows[: _PAGE + _MAX_KEPT])
+
+    def _since_last(self) -> list[Finding]:
+        """Return the findings with those marked that the last call did not have, and remember all of them."""
+        last = LastFindings(self.context.workspace.places.private / "results" / "lint.json")
+        marked = last.marked(self.findings)
+        whole = [
+            (path, configured.tool.name)
+            for (configured, paths), outcome in zip(self.assigned, self.outcomes, strict=True)
+            for path in paths
+            if outcome.problem is None
+        ]
+        try:
+            last.record(whole, self.findings)
+        except OSError as error:
+            self.context.warnings.append(f"the findings were not kept: {error.strerror or error}")
+        return marked
 
     @property
     def _n_files(self) -> int:
@@ -355,10 +376,7 @@ def _next_page(context: CallContext) -> LintCheckResult:
 def _render(result: LintCheckResult) -> str:
     lines = [result.summary]
     lines += [f" {one.path} repaired +{one.insertions} -{one.deletions}" for one in result.fixed]
-    for one in result.findings:
-        place = f"{printable_name(one.path)}:{one.line}" + (f":{one.column}" if one.column else "")
-        marks = ", ".join([one.tool, *(["fixable"] if one.fixable else [])])
-        lines.append(f" {'new ' if one.new else ''}{place} {one.rule} {one.message} [{marks}]".replace("  ", " "))
+    lines += map(finding_line, result.findings)
     troubled = [one for one in result.tools if one.problem]
     lines += [f" {one.tool} {one.status}: {one.problem}" for one in troubled[:_SHOWN_PROBLEMS]]
     if len(troubled) > _SHOWN_PROBLEMS:
@@ -370,6 +388,13 @@ def _render(result: LintCheckResult) -> str:
     return "\n".join(lines)
 
 
+def finding_line(one: LintFinding) -> str:
+    """Return a finding in one line."""
+    place = f"{printable_name(one.path)}:{one.line}" + (f":{one.column}" if one.column else "")
+    marks = ", ".join([one.tool, *(["fixable"] if one.fixable else [])])
+    return f" {'new ' if one.new else ''}{place} {one.rule} {one.message} [{marks}]".replace("  ", " ")
+
+
 LINT_CHECK = Operation(
     name=NAME,
     family="lint",
@@ -377,7 +402,7 @@ LINT_CHECK = Operation(
     request_type=LintCheckRequest,
     result_type=LintCheckResult,
     effect=EffectClass.EXECUTE,
-    plan=_plan,
+    plan=plan_linting,
     render=_render,
     recover=recover_edit,
     when_to_use=("You have changed files and want to know what the project's checks say.",),

@@ -17,6 +17,7 @@ from codeplane.edit.records import Change
 from codeplane.git.state import GitSpan
 from codeplane.index.ignore_rules import matcher_for
 from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.operations.checked_change import checked_after
 from codeplane.operations.command import Route
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.file_changes import (
@@ -90,6 +91,7 @@ class RefactorApplyRequest(Request):
     )
     candidate: str = Field("", max_length=200, description="For needs_decision and blocked.", json_schema_extra=RARELY)
     proof: Proof | None = Field(None, description="For needs_decision and blocked.", json_schema_extra=RARELY)
+    check: bool = Field(False, description="Then lint and test.")
     dry_run: bool = Field(False, description="Change nothing.", json_schema_extra=RARELY)
 
 
@@ -106,6 +108,7 @@ class RefactorApplyResult(Result):
     replanned: list[str] = Field(default_factory=list, description="What differs from the plan that was shown.")
     doc_updates_applied: list[str] = Field(default_factory=list)
     delta: Delta
+    check: str | None = Field(None, description="The verdict of `check`, if it was asked for.")
     summary: str
     display_to_user: str | None = None
 
@@ -388,7 +391,9 @@ class _Applying:
         if result.dry_run or not self.context.is_index_fresh:
             return result
         kept = [one for one in self.files if one.action != "delete"]
-        return self._result(affected_tests(self.context, kept))
+        told = self._result(affected_tests(self.context, kept))
+        is_checked = self.request.check and told.applied
+        return told.model_copy(update={"check": checked_after(self.context)}) if is_checked else told
 
     def _result(self, tests: Any) -> RefactorApplyResult:
         written = write_result(self.context, self.files, tests, is_applied=not self.request.dry_run)
@@ -454,7 +459,9 @@ def _render(result: RefactorApplyResult) -> str:
         lines.append(f" {counted(result.questions_left, 'question')} not applied:")
         lines += [f"  ? {one}" for one in result.open_questions]
     tests = [one.path for one in result.delta.tests_affected if one.confidence == "high"]
-    if tests:
+    if result.check:
+        lines.append(result.check)
+    elif tests:
         lines.append(f" tests: {listed(tests, SHOWN_TESTS)}")
     if result.applied:
         lines.append(f" undo: {result.delta.mutation_id}")

@@ -39,7 +39,7 @@ class RunRequest(Request):
         "read(path, start, end): text\n"
         "edit(path, old, new, all=True), git('log'), diff(), call(name, …): dicts\n"
         "rename(symbol, new_name): a plan; apply(plan)\n"
-        "tests(): affected tests; tests('tests/a.py'): dict\n"
+        "tests(): affected tests; tests('tests/a.py'); check(): lint and tests: dicts\n"
         "The answer is what it prints and its last value. Examples:\n"
         "for h in references('Store.get'): print(h['path'], read(h['path'], h['line'], h['line'] + 3))\n"
         "apply(rename('src/app.py::Store.get', 'fetch'))",
@@ -152,13 +152,21 @@ def _functions(calls: _Calls) -> dict[str, Callable[..., Any]]:
     def call(name: str, **arguments: Any) -> dict[str, Any]:
         return calls.result(name, arguments)
 
+    plain: tuple[Callable[..., Any], ...] = (search, references, read, edit, git, diff, call)
+    functions = (*plain, *_verifications(calls), *_refactorings(calls))
+    return {function.__name__: function for function in functions}
+
+
+def _verifications(calls: _Calls) -> tuple[Callable[..., Any], ...]:
     def tests(*targets: str, **arguments: Any) -> dict[str, Any]:
         given = {"target_filter": list(targets)} if targets else {}
         return calls.result("run_test_targets", {**given, **arguments})
 
-    plain: tuple[Callable[..., Any], ...] = (search, references, read, edit, git, diff, tests, call)
-    functions = (*plain, *_refactorings(calls))
-    return {function.__name__: function for function in functions}
+    def check(*affected_by: str, **arguments: Any) -> dict[str, Any]:
+        given = {"affected_by": list(affected_by)} if affected_by else {}
+        return calls.result("check", {**given, **arguments})
+
+    return tests, check
 
 
 def _refactorings(calls: _Calls) -> tuple[Callable[..., Any], ...]:

@@ -1,7 +1,7 @@
 """`run_test_targets`: run the tests that a change affects, or named ones, and tell what failed and where."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -9,16 +9,19 @@ from pydantic import Field
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import counted, printable_name
-from codeplane.core.redaction import redact
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.fingerprints import Failure, failure_fingerprint
 from codeplane.operations.discover_test_targets import Paths
+from codeplane.operations.list_test_runs import MAX_FAILURES, flaky_tests, kept_runs
 from codeplane.operations.models import RARELY, ListOfOne, Pagination, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, Plan
+from codeplane.operations.suite_answers import FailureInfo, NotRun, failure_lines, shortened
+from codeplane.operations.suite_coverage import CoverageInfo, coverage_book, coverage_lines, scope_of, told_coverage
 from codeplane.operations.suite_selection import (
     Selected,
     SelectionInfo,
     Suite,
+    changed_files,
     costs_of,
     selection_info,
     selection_words,
@@ -32,9 +35,6 @@ from codeplane.testrun.model import Case, Outcome, Target
 from codeplane.testrun.running import RunRequest, SuiteRun, TargetRun, default_workers, id_of, run_targets
 
 NAME = "run_test_targets"
-MAX_LINES: Final = 15
-_MAX_LINE: Final = 160
-_MAX_TEXT: Final = 900
 _MAX_TESTS: Final = 20
 _MAX_LISTED: Final = 50
 _SHOWN: Final = 8
@@ -65,29 +65,8 @@ class RunTestTargetsRequest(Request):
     fail_fast: bool = False
     timeout_sec: int | None = Field(None, ge=1, le=86_400, description="Per target; default 30.")
     retry_flaky: bool = Field(False, description="Run failed tests once more.")
+    coverage: bool = Field(False, description="Also tell which changed lines the tests ran.")
     cursor: str | None = Field(None, json_schema_extra=RARELY)
-
-
-class FailureInfo(Result):
-    """One failure; tests that fail in the same way are one."""
-
-    tests: list[str] = Field(description="At most 20.")
-    count: int
-    outcome: Literal["failed", "error"]
-    path: str | None = None
-    line: int | None = None
-    text: str = Field(description="At most 15 lines.")
-    exception_type: str | None = None
-    fingerprint: str
-    reason: str | None = Field(None, description="How the change reaches this test.")
-    changed_definitions: list[str] = Field(default_factory=list, description="What changed there; at most 5.")
-
-
-class NotRun(Result):
-    """A target that was not run."""
-
-    target: str
-    reason: str
 
 
 class RunTestTargetsResult(Result):
@@ -106,6 +85,7 @@ class RunTestTargetsResult(Result):
     not_run: list[NotRun] = Field(default_factory=list, description="At most 50.")
     not_run_count: int = 0
     left_behind: list[str] = Field(default_factory=list, description="Files that tests changed or left in the tree.")
+    coverage: CoverageInfo | None = None
     selection: SelectionInfo | None = None
     hint: str | None = None
     pagination: Pagination
@@ -120,7 +100,8 @@ class _Chosen:
     selected: Selected | None
 
 
-def _plan(context: CallContext, request: RunTestTargetsRequest) -> Plan[RunTestTargetsResult]:
+def plan_run(context: CallContext, request: RunTestTargetsRequest) -> Plan[RunTestTargetsResult]:
+    """Plan a run: its targets, and the commands that the gate judges."""
     if context.position is not None:
         document = dict(context.position.values)
         return Plan(lambda: _next_page(context, document))
@@ -180,6 +161,7 @@ def _run(context: CallContext, request: RunTestTargetsRequest, suite: Suite, cho
             run_sec=float(settings.run_sec),
             n_workers=default_workers(),
             stops_early=request.fail_fast,
+            scope=_scope(context, request, chosen),
             retries=request.retry_flaky,
             is_cancelled=context.is_cancelled,
             progress=context.report_progress,
@@ -187,7 +169,27 @@ def _run(context: CallContext, request: RunTestTargetsRequest, suite: Suite, cho
     )
     _remember_costs(context, run)
     left = left_behind(before, tree_marks(workspace.repository))
-    return _result(context, chosen, run, left)
+    failures = _failures(run, chosen.selected, flaky_tests(workspace))
+    result = _result(context, chosen, run, left, failures)
+    _keep(context, result, failures)
+    return _with_coverage(context, result, run)
+
+
+def _scope(context: CallContext, request: RunTestTargetsRequest, chosen: _Chosen) -> tuple[str, ...] | None:
+    """Return the directories to measure: those of the changed files, however the tests were chosen."""
+    if not request.coverage:
+        return None
+    return scope_of(chosen.selected.changed if chosen.selected is not None else changed_files(context))
+
+
+def _with_coverage(context: CallContext, result: RunTestTargetsResult, run: SuiteRun) -> RunTestTargetsResult:
+    if run.coverage is None or not result.runners:
+        return result
+    try:
+        coverage_book(context.workspace).record(run.coverage.by_target)
+    except OSError as error:
+        context.warnings.append(f"the coverage was not kept: {error.strerror or error}")
+    return result.model_copy(update={"coverage": told_coverage(context, run.coverage)})
 
 
 def _remember_costs(context: CallContext, run: SuiteRun) -> None:
@@ -198,9 +200,25 @@ def _remember_costs(context: CallContext, run: SuiteRun) -> None:
         context.warnings.append(f"durations were not kept: {error.strerror or error}")
 
 
-def _result(context: CallContext, chosen: _Chosen, run: SuiteRun, left: tuple[str, ...]) -> RunTestTargetsResult:
+def _keep(context: CallContext, result: RunTestTargetsResult, failures: Sequence[FailureInfo]) -> None:
+    """Keep the result for `list_test_runs`, and note in the call's row what memory may learn from."""
+    names = {"outcome", "passed", "failed", "errors", "skipped", "targets", "runners", "seconds", "not_run", "flaky"}
+    told = result.model_dump(mode="json", include=names)
+    kept = [one.model_dump(mode="json", exclude_none=True) for one in failures[:MAX_FAILURES]]
+    document = {**told, "failures": kept, "failure_count": len(failures), "affected": result.selection is not None}
+    try:
+        kept_runs(context.workspace).add(context.workspace.clock.now_ms(), context.call_id, document)
+    except OSError as error:
+        context.warnings.append(f"the results were not kept: {error.strerror or error}")
+    counts = {name: told[name] for name in ("outcome", "passed", "failed", "errors", "skipped")}
+    noted = [{"test": one.tests[0], "count": one.count, "fingerprint": one.fingerprint} for one in failures]
+    context.noted["tests"] = {**counts, "flaky": told["flaky"][:_MAX_TESTS], "failures": noted[:_MAX_TESTS]}
+
+
+def _result(
+    context: CallContext, chosen: _Chosen, run: SuiteRun, left: tuple[str, ...], failures: list[FailureInfo]
+) -> RunTestTargetsResult:
     outcomes = Counter(case.outcome for one in run.runs for case in one.cases)
-    failures = _failures(run, chosen.selected)
     missing = [NotRun(target=one.target_id, reason=f"{one.runner} was not found") for one in chosen.missing]
     not_run = [*missing, *(NotRun(target=one.target.target_id, reason=one.not_run) for one in run.runs if one.not_run)]
     n_bad = outcomes[Outcome.FAILED] + outcomes[Outcome.ERROR]
@@ -236,14 +254,16 @@ def _why_nothing(chosen: _Chosen, not_run: Sequence[NotRun]) -> str:
     return 'No test is affected; target_filter ["."] runs all tests.'
 
 
-def _failures(run: SuiteRun, selected: Selected | None) -> list[FailureInfo]:
-    """Return the failures, those that look the same as one."""
+def _failures(run: SuiteRun, selected: Selected | None, flaky: Mapping[str, int]) -> list[FailureInfo]:
+    """Return the failures, those that look the same as one, failed tests before errors outside of tests."""
     groups: dict[str, list[tuple[TargetRun, Case]]] = {}
     for one in run.runs:
         for case in one.cases:
             if case.outcome.is_bad:
                 groups.setdefault(_fingerprint(case), []).append((one, case))
-    return [_failure(fingerprint, members, selected) for fingerprint, members in groups.items()]
+    found = [_failure(fingerprint, members, selected) for fingerprint, members in groups.items()]
+    found.sort(key=lambda one: one.outcome != "failed")
+    return [one.model_copy(update={"flaky_before": True}) if one.tests[0] in flaky else one for one in found]
 
 
 def _fingerprint(case: Case) -> str:
@@ -265,16 +285,6 @@ def _failure(fingerprint: str, members: list[tuple[TargetRun, Case]], selected: 
         reason=match.reason if match is not None else None,
         changed_definitions=selected.changed_definitions(match) if selected is not None and match is not None else [],
     )
-
-
-def shortened(text: str) -> str:
-    """Return at most 15 lines of a failure: its beginning, and more of its end, where the assertion is."""
-    lines = [line.rstrip()[:_MAX_LINE] for line in redact(text).splitlines() if line.strip()]
-    if len(lines) > MAX_LINES:
-        lines = [*lines[:4], "…", *lines[5 - MAX_LINES :]]
-    while len("\n".join(lines)) > _MAX_TEXT and len(lines) > 4:
-        lines = [*lines[:2], "…", *[line for line in lines[3:] if line != "…"][1:]]
-    return "\n".join(lines)[:_MAX_TEXT]
 
 
 def _note_failure(context: CallContext, run: SuiteRun) -> None:
@@ -325,9 +335,9 @@ def _next_page(context: CallContext, document: dict[str, Any]) -> RunTestTargets
 
 
 def _render(result: RunTestTargetsResult) -> str:
-    lines = [_headline(result)]
+    lines = [headline(result)]
     for number, one in enumerate(result.failures):
-        lines += _failure_lines(one, is_long=number < _FULL_LENGTH)
+        lines += failure_lines(one, is_long=number < _FULL_LENGTH)
     if result.not_run:
         more = result.not_run_count - min(len(result.not_run), _SHOWN)
         shown = ", ".join(f"{printable_name(one.target)} ({one.reason})" for one in result.not_run[:_SHOWN])
@@ -336,12 +346,14 @@ def _render(result: RunTestTargetsResult) -> str:
         lines.append(f"flaky (passed when repeated): {', '.join(result.flaky[:_SHOWN])}")
     if result.left_behind:
         lines.append(f"left behind in the tree: {', '.join(map(printable_name, result.left_behind[:_SHOWN]))}")
+    lines += coverage_lines(result.coverage) if result.coverage is not None else []
     lines += [result.hint] if result.hint else []
     lines += [f"more: cursor={result.pagination.next_cursor}"] if result.pagination.next_cursor else []
     return "\n".join(lines)
 
 
-def _headline(result: RunTestTargetsResult) -> str:
+def headline(result: RunTestTargetsResult) -> str:
+    """Return the counts of a run in one line."""
     counts = {"failed": result.failed, "errors": result.errors, "passed": result.passed, "skipped": result.skipped}
     shown = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no tests run"
     if not result.runners:
@@ -351,15 +363,6 @@ def _headline(result: RunTestTargetsResult) -> str:
     return f"{shown} in {result.seconds:g} s; {where}{how}"
 
 
-def _failure_lines(one: FailureInfo, *, is_long: bool) -> list[str]:
-    place = f" {printable_name(one.path)}:{one.line or 1}" if one.path else ""
-    same = f" and {one.count - 1} more alike" if one.count > 1 else ""
-    names = ", ".join(name.partition("::")[2] for name in one.changed_definitions)
-    why = f" [{one.reason}{f': {names}' if names else ''}]" if one.reason and is_long else ""
-    text = one.text if is_long else next(reversed(one.text.splitlines()), "")
-    return [f"{one.outcome.upper()} {printable_name(one.tests[0])}{same}{place}{why}", *([text] if text else [])]
-
-
 RUN_TEST_TARGETS = Operation(
     name=NAME,
     family="tests",
@@ -367,7 +370,7 @@ RUN_TEST_TARGETS = Operation(
     request_type=RunTestTargetsRequest,
     result_type=RunTestTargetsResult,
     effect=EffectClass.EXECUTE,
-    plan=_plan,
+    plan=plan_run,
     render=_render,
     when_to_use=("After an edit: did I break anything.", "You want the result of a test, a file or all tests."),
     when_not_to_use=("You only want to know which tests there are: use discover_test_targets.",),

@@ -93,6 +93,7 @@ class WriteSourceRequest(Request):
     patch: str | None = Field(
         None, max_length=_MAX_CONTENT, description="Instead of edits: unified diff or *** Begin Patch."
     )
+    check: bool = Field(False, description="Then lint and test.")
     dry_run: bool = Field(False, description="Change nothing.", json_schema_extra=RARELY)
     allow_ignored: bool = Field(False, description="Also files that git ignores.", json_schema_extra=RARELY)
     break_hardlink: bool = Field(
@@ -210,6 +211,7 @@ class WriteSourceResult(Result):
     broken: list[str] = Field(
         default_factory=list, description="References whose definition this change removed, as `path:line: text`."
     )
+    check: str | None = Field(None, description="The verdict of `check`, if it was asked for.")
     summary: str
     display_to_user: str | None = None
 

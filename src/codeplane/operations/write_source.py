@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Any
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
@@ -13,6 +14,7 @@ from codeplane.index.impact import AffectedTests
 from codeplane.index.reference_search import ReferenceHit
 from codeplane.index.text_search import TextQuery, find_lines
 from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.operations.checked_change import checked_after
 from codeplane.operations.edit_patches import parse_patch
 from codeplane.operations.edit_planning import EditedFile, edit_occurrences, edits_by_file, planned_file
 from codeplane.operations.edit_recovery import recover_edit
@@ -198,10 +200,12 @@ class _Writing:
             return _with_diffs(self.request, self.plans, result)
         tests = affected_tests(context, [one for one in self.plans if one.action != "delete"])
         result = write_result(context, self.plans, joined_tests(self.lost_tests, tests), is_applied=True)
-        found = {
+        found: dict[str, Any] = {
             "broken": broken_references(context, self.lost_references),
             "remaining": _remaining(context, self.request.edits),
         }
+        if self.request.check and result.applied:
+            found["check"] = checked_after(context)
         return _with_diffs(self.request, self.plans, result.model_copy(update=found))
 
 

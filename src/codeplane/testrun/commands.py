@@ -1,6 +1,7 @@
 """The commands of a run: targets grouped into batches, and a batch as argument list and environment."""
 
 import os
+import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from codeplane.testrun.costs import packed
 from codeplane.testrun.discovery import Discovered
-from codeplane.testrun.model import Runner, Target
+from codeplane.testrun.model import Measuring, Runner, Target
 from codeplane.testrun.runners.catalog import find_runner
 
 if TYPE_CHECKING:
@@ -88,14 +89,53 @@ def invocation_of(batch: Batch, request: "RunRequest", report: Path) -> Invocati
     directory = request.root / batch.targets[0].root
     limit = batch.targets[0].timeout_sec or request.timeout_sec
     texts = {"report": str(report), "probes": str(PROBES), "directory": str(directory), "timeout": f"{limit:g}"}
-    argv = _argv(batch, texts, stops_early=request.stops_early)
     runner = batch.runner
-    environment = {name: _filled(text, texts) for name, text in (runner.environment if runner else {}).items()}
+    measuring = runner.measuring if runner is not None and can_measure(batch, request) == "" else None
+    if measuring is not None:
+        texts |= {"coverage": str(coverage_directory(report)), "scope": _scope(measuring, batch, request)}
+        coverage_directory(report).mkdir()
+    extra = (*(measuring.words if measuring is not None else ()), *_early(runner, request))
+    argv = _argv(batch, texts, extra)
+    wanted = {**(runner.environment if runner else {}), **(measuring.environment if measuring is not None else {})}
+    environment = {name: _filled(text, texts) for name, text in wanted.items()}
     if "PYTHONPATH" in environment and os.environ.get("PYTHONPATH"):
         environment["PYTHONPATH"] += os.pathsep + os.environ["PYTHONPATH"]
     is_live = runner is not None and runner.is_live
     startup = runner.startup_seconds if runner is not None else 0.0
     return Invocation(argv, directory, {**_PLAIN, **environment}, report, limit, startup, is_live)
+
+
+def coverage_directory(report: Path) -> Path:
+    """Return where a process leaves its coverage."""
+    return report.with_suffix(".coverage")
+
+
+def can_measure(batch: Batch, request: "RunRequest") -> str:
+    """Return why the coverage of a batch cannot be measured; empty when it can."""
+    if request.scope is None:
+        return "it was not asked for"
+    name = batch.targets[0].runner
+    measuring = batch.runner.measuring if batch.runner is not None else None
+    if measuring is None or batch.targets[0].command:
+        return f"{name}: its coverage cannot be measured here"
+    roots = (request.root / batch.targets[0].root, request.root)
+    if measuring.needs and not any((root / measuring.needs).exists() for root in roots):
+        return f"{name}: {measuring.lacking}"
+    return ""
+
+
+def _scope(measuring: Measuring, batch: Batch, request: "RunRequest") -> str:
+    """Return the measured directories as the runner takes them: absolute, or from the directory that it runs in."""
+    if not measuring.begins:
+        return measuring.joins.join(str(request.root / path) for path in request.scope or (".",))
+    inside = [posixpath.relpath(path, batch.targets[0].root) for path in request.scope or ()]
+    named = [f"{measuring.begins}{path}" for path in inside if path != "." and not path.startswith("..")]
+    is_whole = not named or "." in inside
+    return measuring.whole if is_whole else measuring.joins.join(named)
+
+
+def _early(runner: Runner | None, request: "RunRequest") -> tuple[str, ...]:
+    return runner.stop_early if runner is not None and request.stops_early else ()
 
 
 def shown_commands(batches: Sequence[Batch], root: Path) -> tuple[tuple[str, ...], ...]:
@@ -109,7 +149,7 @@ def shown_commands(batches: Sequence[Batch], root: Path) -> tuple[tuple[str, ...
     return tuple(dict.fromkeys(found))
 
 
-def _argv(batch: Batch, texts: dict[str, str], *, stops_early: bool = False) -> tuple[str, ...]:
+def _argv(batch: Batch, texts: dict[str, str], extra: tuple[str, ...] = ()) -> tuple[str, ...]:
     runner, first = batch.runner, batch.targets[0]
     if first.command:
         own = tuple(word.replace("{path}", first.path) for word in first.command)
@@ -121,8 +161,8 @@ def _argv(batch: Batch, texts: dict[str, str], *, stops_early: bool = False) -> 
     joined = {**texts, "joined": ",".join(one.argument for one in batch.targets)}
     words: list[str] = []
     for word in runner.command:
-        if word == "{targets}" and stops_early:
-            words += runner.stop_early
+        if word == "{targets}":
+            words += [_filled(one, texts) for one in extra]
         words += (
             [_filled(part, joined) for part in many[word]]
             if word == "{reporting}"

@@ -53,14 +53,17 @@ class CostBook:
 
 
 def packed(targets: Sequence[Target], n_workers: int) -> list[list[Target]]:
-    """Spread targets over workers so that each has about the same to do: the longest first, each to the least busy."""
+    """Spread targets over workers so that each has about the same to do: the longest first, each to the least busy.
+
+    A worker runs its targets in their usual order, because tests may depend on what ran before them.
+    """
     loads = [0.0] * max(1, n_workers)
     packs: list[list[Target]] = [[] for _ in loads]
     for target in sorted(targets, key=lambda one: (-one.cost, one.target_id)):
         number = loads.index(min(loads))
         packs[number].append(target)
         loads[number] += target.cost
-    return [pack for pack in packs if pack]
+    return [sorted(pack, key=lambda one: one.target_id) for pack in packs if pack]
 
 
 def _median(values: Sequence[float]) -> float:

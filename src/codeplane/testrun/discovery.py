@@ -137,7 +137,8 @@ class Discovery:
         for directory in _upwards(path):
             for runner, marker in self._markers_in(directory):
                 if runner in known and not runner.must_use and self._is_test(runner, path, directory, marker):
-                    return runner, directory or ".", f"{posixpath.join(directory, marker)}"
+                    root = self._marker_root(runner, path) or self._manifest_root(runner, path)
+                    return runner, root, posixpath.join(directory, marker)
         return None
 
     def _is_test(self, runner: Runner, path: str, directory: str, marker: str) -> bool:
@@ -184,8 +185,9 @@ class Discovery:
         return self._marked[directory]
 
     def _marker_root(self, runner: Runner, path: str) -> str | None:
+        inner = {one.name for one in runner.markers if not one.is_root}
         for directory in _upwards(path):
-            if any(one is runner for one, _ in self._markers_in(directory)):
+            if any(one is runner and name not in inner for one, name in self._markers_in(directory)):
                 return directory or "."
         return None
 

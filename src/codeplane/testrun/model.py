@@ -6,6 +6,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from codeplane.testrun.coverage import Measured
+
 DEFAULT_TIMEOUT_SEC: Final = 30.0
 
 
@@ -63,11 +65,15 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A file that says which runner a directory uses; `contains` is an expression that its text must match."""
+    """A file that says which runner a directory uses; `contains` is an expression that its text must match.
+
+    With `is_root` the runner starts in its directory; otherwise in that of another marker or manifest above.
+    """
 
     name: str
     contains: str = ""
     is_high: bool = True
+    is_root: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,26 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Measuring:
+    """How a runner measures coverage: words before the targets, variables, and the parser of what it leaves.
+
+    `{coverage}` is a directory for it, `{scope}` the measured directories, joined by `joins`. They are absolute, or,
+    with `begins` before each, relative to the runner's directory; `whole` is then the scope of everything.
+    `needs` is a file or directory that the project must have, `lacking` says so. The parser takes the directory and the
+    one that the runner ran in.
+    """
+
+    parse: Callable[[Path, Path], Measured]
+    words: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    begins: str = ""
+    joins: str = ","
+    whole: str = ""
+    needs: str = ""
+    lacking: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Runner:
     """One test runner, as data.
 
@@ -125,7 +151,7 @@ class Runner:
     `each` precedes every target. `choose` turns names of single tests into arguments; without it their whole file
     is run. `is_alone` says that one process runs all targets of a directory, on several cores by itself. `is_live`
     says that its report grows while it runs. `no_tests` are exit codes that mean that there was nothing to run.
-    `startup_seconds` is the time it may take before its first test.
+    `startup_seconds` is the time it may take before its first test. `measuring` says how it measures coverage.
     """
 
     name: str
@@ -150,6 +176,7 @@ class Runner:
     is_live: bool = False
     takes_one: bool = False
     startup_seconds: float = 30.0
+    measuring: Measuring | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,15 @@ from typing import Final
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.processes import ProcessRequest, ProcessResult, run_process
-from codeplane.testrun.commands import Batch, Invocation, batches_of, invocation_of
+from codeplane.testrun.commands import (
+    Batch,
+    Invocation,
+    batches_of,
+    can_measure,
+    coverage_directory,
+    invocation_of,
+)
+from codeplane.testrun.coverage import Coverage, NoCoverageError
 from codeplane.testrun.discovery import Discovered
 from codeplane.testrun.model import Case, Finished, Outcome, Report, Target
 from codeplane.testrun.watching import Watch
@@ -25,7 +33,10 @@ _LAST_LINES: Final = 15
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to run and within which limits; `progress` gets targets done, targets in all and what is at work."""
+    """What to run and within which limits; `progress` gets targets done, targets in all and what is at work.
+
+    `scope` are the directories whose coverage is measured; None measures nothing.
+    """
 
     root: Path
     found: Discovered
@@ -34,6 +45,7 @@ class RunRequest:
     run_sec: float
     n_workers: int
     stops_early: bool = False
+    scope: tuple[str, ...] | None = None
     retries: bool = False
     is_cancelled: Callable[[], bool] = lambda: False
     progress: Callable[[int, int, str], None] = lambda _done, _all, _text: None
@@ -56,6 +68,7 @@ class SuiteRun:
     runs: tuple[TargetRun, ...]
     flaky: frozenset[str]
     seconds: float
+    coverage: Coverage | None = None
 
 
 @dataclass(slots=True)
@@ -71,6 +84,7 @@ class _State:
     n_done: int = 0
     n_started: int = 0
     at_work: str = ""
+    coverage: Coverage = field(default_factory=Coverage)
 
     def end(self, why: str) -> None:
         """Stop all workers."""
@@ -103,13 +117,13 @@ def run_targets(request: RunRequest) -> SuiteRun:
         CodePlaneError: CANCELLED once the caller has; all processes are ended then.
     """
     started = time.monotonic()
-    runs = _run_all(request)
+    runs, coverage = _run_all(request)
     flaky: set[str] = set()
     if request.retries and not request.is_cancelled():
         runs, flaky = _repeated(request, runs)
     by_id = {one.target.target_id: one for one in runs}
     ordered = tuple(by_id[one.target_id] for one in request.targets if one.target_id in by_id)
-    return SuiteRun(ordered, frozenset(flaky), time.monotonic() - started)
+    return SuiteRun(ordered, frozenset(flaky), time.monotonic() - started, coverage)
 
 
 def id_of(target: Target, case: Case) -> str:
@@ -119,7 +133,7 @@ def id_of(target: Target, case: Case) -> str:
     return f"{target.target_id}::{case.name}"
 
 
-def _run_all(request: RunRequest) -> list[TargetRun]:
+def _run_all(request: RunRequest) -> tuple[list[TargetRun], Coverage | None]:
     with tempfile.TemporaryDirectory(prefix="codeplane-tests-") as scratch:
         state = _State(request, Path(scratch), time.monotonic() + request.run_sec)
         batches = batches_of(request.targets, request.found, request.n_workers)
@@ -132,7 +146,8 @@ def _run_all(request: RunRequest) -> list[TargetRun]:
                 state.end("the run was cancelled")
         if request.is_cancelled():
             raise CodePlaneError("CANCELLED")
-        return [run for future in futures for run in future.result()]
+        runs = [run for future in futures for run in future.result()]
+        return runs, state.coverage if request.scope is not None else None
 
 
 def _wait(state: _State, futures: Sequence["Future[list[TargetRun]]"]) -> None:
@@ -203,9 +218,35 @@ def _run_once(state: _State, batch: Batch) -> list[TargetRun]:
     except CodePlaneError as error:
         return [TargetRun(one, not_run=error.message) for one in batch.targets]
     finished = Finished(result.stdout_text, result.stderr_text, invocation.report, invocation.directory, started_ns)
+    _measure(state, batch, invocation)
     report = batch.runner.parse(finished) if batch.runner is not None else Report(is_whole=False)
+    if watch is not None and watch.is_over and watch.is_ended:
+        # All tests were told before the process was ended; what it still did is none of their business.
+        result, watch = replace(result, returncode=0, was_cancelled=False), None
     ending = _ending(state, result, watch, limit)
     return _settled(state.request.root, batch, invocation, report, result, ending)
+
+
+def _measure(state: _State, batch: Batch, invocation: Invocation) -> None:
+    """Add the coverage of a process that has ended."""
+    request, runner = state.request, batch.runner
+    if request.scope is None:
+        return
+    problem = can_measure(batch, request)
+    if not problem and runner is not None and runner.measuring is not None:
+        try:
+            measured = runner.measuring.parse(coverage_directory(invocation.report), invocation.directory)
+        except NoCoverageError as error:
+            problem = f"{runner.name}: {error}"
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+            problem = f"{runner.name}: its coverage report cannot be read"
+        else:
+            with state.lock:
+                by_path = {one.path: one.target_id for one in batch.targets}
+                state.coverage.add(request.root, invocation.directory, measured, by_path)
+    with state.lock:
+        if problem and problem not in state.coverage.problems:
+            state.coverage.problems.append(problem)
 
 
 def _ending(state: _State, result: ProcessResult, watch: Watch | None, limit: float) -> str:
@@ -236,12 +277,13 @@ def _settled(  # noqa: PLR0911 - one way to end each.
     if ending:
         return _ended_early(runs, silent, hanging, ending, invocation)
     is_bad = any(case.outcome.is_bad for run in runs for case in run.cases)
+    if hanging is not None and not report.is_whole:
+        # The process ended in the middle of a test, whatever its exit code; the rest goes on in another one.
+        return _crashed(runs, hanging, result)
     if batch.runner is None or (result.returncode == 0 and (report.is_whole or runs)):
         return [*runs, *_quiet(batch, silent, report, result)]
     if batch.runner is not None and result.returncode in batch.runner.no_tests:
         return [*runs, *(TargetRun(one, not_run="no tests in it") for one in silent)]
-    if hanging is not None and result.returncode < 0:
-        return _crashed(runs, hanging, result)
     if is_bad:
         return [*runs, *(TargetRun(one, not_run="nothing was reported for it") for one in silent)]
     if silent and any(not os.path.lexists(root / one.path) for one in silent):
@@ -288,7 +330,9 @@ def _blamed(runs: list[TargetRun], culprit: Target, case: Case) -> list[TargetRu
 
 
 def _crashed(runs: list[TargetRun], culprit: Target, result: ProcessResult) -> list[TargetRun]:
-    text = f"the test process was ended by signal {-result.returncode}\n{last_lines(result)}".strip()
+    code = result.returncode
+    how = f"was ended by signal {-code}" if code < 0 else f"ended in the middle of a test, with exit code {code}"
+    text = f"the test process {how}\n{last_lines(result)}".strip()
     return _blamed(runs, culprit, Case("", Outcome.ERROR, culprit.path, None, text, "Crash"))
 
 
@@ -333,7 +377,11 @@ def _by_target(owners: _Owners, batch: Batch, invocation: Invocation, report: Re
     cases: dict[str, list[Case]] = {one.target_id: [] for one in batch.targets}
     for case in report.cases:
         owner = owners.of(case) or batch.targets[0]
-        cases[owner.target_id].append(replace(case, place=_repo_path(root, invocation.directory, case.place)))
+        place = _repo_path(root, invocation.directory, case.place)
+        if not place and case.owner in owners.by_argument and (root / owner.path).is_file():
+            # A report that names classes only; the target knows the file.
+            place = owner.path
+        cases[owner.target_id].append(replace(case, place=place))
     return cases
 
 
@@ -365,7 +413,8 @@ def _repeated(request: RunRequest, runs: list[TargetRun]) -> tuple[list[TargetRu
     if not failed:
         return runs, set()
     again = tuple(run.target for run in runs if run.target.target_id in failed)
-    second = {run.target.target_id: run for run in _run_all(replace(request, targets=again, stops_early=False))}
+    repeated, _ = _run_all(replace(request, targets=again, stops_early=False, scope=None))
+    second = {run.target.target_id: run for run in repeated}
     flaky: set[str] = set()
     merged = []
     for run in runs:

@@ -1,4 +1,4 @@
-"""Watches a report that grows while tests run: which file is at work, and since when."""
+"""Watches a report that grows while tests run: which file is at work and since when, and whether all tests ended."""
 
 import json
 import time
@@ -6,17 +6,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _MAX_READ = 4_000_000
+# What a process may still do after its last test, such as clearing old temporary directories.
+_GRACE_SECONDS = 10.0
+_END = b'{"kind": "end"}'
 
 
 @dataclass(slots=True)
 class Watch:
-    """Follows one report file. A target is over time when it alone has run longer than the limit."""
+    """Follows one report file. A target is over time when it alone has run longer than the limit.
+
+    `is_ended` says that all tests were told; a process that goes on after that is no target's fault.
+    """
 
     path: Path
     limit: float
     startup: float
     at_work: str = ""
     is_over: bool = False
+    is_ended: bool = False
     _offset: int = 0
     _rest: bytes = b""
     _since: float = field(default_factory=time.monotonic)
@@ -24,10 +31,13 @@ class Watch:
     def look(self) -> None:
         """Read what was added, and compare the time."""
         for line in self._lines():
+            if line == _END and not self.is_ended:
+                self.is_ended, self._since = True, time.monotonic()
             started = _started_file(line)
             if started and started != self.at_work:
                 self.at_work, self._since = started, time.monotonic()
         allowed = self.limit if self.at_work else self.limit + self.startup
+        allowed = min(allowed, _GRACE_SECONDS) if self.is_ended else allowed
         self.is_over = self.is_over or time.monotonic() - self._since > allowed
 
     def _lines(self) -> list[bytes]:

@@ -65,6 +65,7 @@ _GROUP_HELP = {
 
         A session gets a task of its own at its first changing call; `cpl task open` opens one for a session or for
         every session of this working tree, with limits of its own. A closed task is never opened again.""",
+    "tests": "Show what test runs of this working tree showed. `cpl test` runs tests.",
 }
 
 

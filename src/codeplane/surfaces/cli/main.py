@@ -19,6 +19,7 @@ OK, FINDINGS, FAILURE = 0, 1, 2
 COMMANDS = {
     "approvals": "Show what waits for a person; approve or deny it.",
     "call": "Run any operation through the door.",
+    "check": "Lint and test your changes: are they ready to commit?",
     "clear": "Remove derived data; with --all everything CodePlane stores here.",
     "completion": "Print the completion script for a shell.",
     "delete": "Delete a symbol or file that nothing refers to.",
@@ -43,6 +44,7 @@ COMMANDS = {
     "status": "Show the server, the repository and the settings.",
     "task": "Open, close, reset, list and show tasks.",
     "test": "Run tests: all, some, or those that your changes affect.",
+    "tests": "Show what the last test runs showed.",
     "uninstall": "Remove everything CodePlane stores for this repository.",
     "undo": "Undo what an operation, a task or a session changed.",
     "up": "Start the server.",
@@ -51,7 +53,7 @@ COMMANDS = {
 
 
 # Made from operations; every other command has a module of its own.
-_GENERATED = frozenset({"approvals", "explain", "intent", "ledger", "memory", "policy", "task"})
+_GENERATED = frozenset({"approvals", "explain", "intent", "ledger", "memory", "policy", "task", "tests"})
 
 
 def find_command(name: str) -> click.Command:

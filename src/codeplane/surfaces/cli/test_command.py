@@ -20,6 +20,7 @@ from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 @click.option("--fail-fast", "-x", is_flag=True, help="Stop after the first failure.")
 @click.option("--timeout", type=click.IntRange(1), metavar="SECONDS", help="How long one target may take.")
 @click.option("--retry", is_flag=True, help="Run failed tests once more and tell the flaky ones.")
+@click.option("--coverage", is_flag=True, help="Also tell which changed lines the tests ran.")
 @click.option("--cursor", default=None, help="Continue where the last answer was cut.")
 @json_option
 @repo_option
@@ -30,6 +31,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     fail_fast: bool,  # noqa: FBT001
     timeout: int | None,
     retry: bool,  # noqa: FBT001
+    coverage: bool,  # noqa: FBT001
     cursor: str | None,
     as_json: bool,  # noqa: FBT001
     start: str,
@@ -52,9 +54,10 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
             "fail_fast": fail_fast,
             "timeout_sec": timeout,
             "retry_flaky": retry,
+            "coverage": coverage,
         }
         with progress_line("tests") as show:
-            controls = CallControls(report_progress=_shown_by(show))
+            controls = CallControls(report_progress=shown_by(show))
             given = {"cursor": cursor} if cursor is not None else wanted
             answer = run_tool(workspace, "run_test_targets", given, controls)
     code = finish(answer, as_json=as_json)
@@ -62,7 +65,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter per option.
     return FINDINGS if has_failures else code
 
 
-def _shown_by(show: Callable[[int, int], None]) -> Callable[[float, float | None, str], None]:
+def shown_by(show: Callable[[int, int], None]) -> Callable[[float, float | None, str], None]:
+    """Return how progress reaches a line of the terminal."""
     return lambda done, total, _text: show(int(done), int(total or 0))
 
 

@@ -5,25 +5,31 @@ import os
 import re
 from typing import Any
 
+import pytest
+
 _MAX_TEXT = 20_000
 
 
 class Events:
     """Appends events to a file; every line is complete on disk before the next test begins."""
 
-    def __init__(self, path: str, root: str) -> None:
+    def __init__(self, path: str, root: str, measured: Any) -> None:
         self._path = path
         self._root = root
+        self._measured = measured
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """Tell which file is at work."""
         del nodeid
-        self._write({"kind": "start", "file": self._absolute(location[0])})
+        place = self._absolute(location[0])
+        self._write({"kind": "start", "file": place})
+        if self._measured is not None:
+            self._measured.begin(place)
 
     def pytest_collectreport(self, report: Any) -> None:
-        """Tell a file that could not be collected."""
-        if report.failed:
-            self._write_case(report, "error", report.nodeid.partition("::")[0])
+        """Tell a file that could not be collected, or that leaves itself out."""
+        if report.failed or report.skipped:
+            self._write_case(report, "error" if report.failed else "skipped", report.nodeid.partition("::")[0])
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Tell the outcome of a test: its call, or its set-up or tear-down where these did not go well."""
@@ -33,6 +39,8 @@ class Events:
 
     def pytest_sessionfinish(self) -> None:
         """Tell that nothing is missing."""
+        if self._measured is not None:
+            self._measured.end()
         self._write({"kind": "end"})
 
     def _write_case(self, report: Any, outcome: str, name: str) -> None:
@@ -58,12 +66,25 @@ class Events:
             file.write(json.dumps(event) + "\n")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: Any) -> None:
+    """Measure coverage from the first import on, instead of a plugin of the project."""
+    if os.environ.get("CODEPLANE_COVERAGE"):
+        import codeplane_coverage  # type: ignore[import-not-found]  # noqa: PLC0415 - beside this file; seldom needed.
+
+        if hasattr(early_config.known_args_namespace, "no_cov"):
+            early_config.known_args_namespace.no_cov = True
+        early_config.codeplane_measured = codeplane_coverage.measurement()
+
+
 def pytest_configure(config: Any) -> None:
     """Begin to tell, in the process that collects the results of all others."""
     path = os.environ.get("CODEPLANE_EVENTS")
     if path and not hasattr(config, "workerinput"):
         root = getattr(config, "rootpath", None) or config.rootdir
-        config.pluginmanager.register(Events(path, str(root)), "codeplane-events")
+        config.pluginmanager.register(
+            Events(path, str(root), getattr(config, "codeplane_measured", None)), "codeplane-events"
+        )
 
 
 def _line(report: Any, place: str) -> "int | None":

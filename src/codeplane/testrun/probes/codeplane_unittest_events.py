@@ -15,11 +15,16 @@ _MAX_TEXT = 20_000
 class Events(unittest.TextTestResult):
     """A result that appends events to the file of `CODEPLANE_EVENTS`."""
 
+    measured: Any = None
+
     def startTest(self, test: Any) -> None:
         """Tell which file is at work."""
         super().startTest(test)
         self.started = time.time()
-        _write({"kind": "start", "file": _file_of(test)})
+        place = _file_of(test)
+        _write({"kind": "start", "file": place})
+        if Events.measured is not None:
+            Events.measured.begin(place)
 
     def addSuccess(self, test: Any) -> None:
         """Tell a test that passed."""
@@ -108,6 +113,10 @@ def _top_of(directory: str) -> str:
 def main(arguments: "list[str]") -> int:
     """Run the files and return the exit code."""
     files = [one for one in arguments if one != "--failfast"]
+    if os.environ.get("CODEPLANE_COVERAGE"):
+        import codeplane_coverage  # type: ignore[import-not-found]  # noqa: PLC0415 - beside this file; seldom needed.
+
+        Events.measured = codeplane_coverage.measurement()
     sys.path[0] = os.getcwd()
     suite = unittest.TestSuite()
     for name in files:
@@ -118,6 +127,8 @@ def main(arguments: "list[str]") -> int:
         failfast="--failfast" in arguments,
     )
     result = runner.run(suite)
+    if Events.measured is not None:
+        Events.measured.end()
     _write({"kind": "end"})
     return 0 if result.wasSuccessful() else 1
 

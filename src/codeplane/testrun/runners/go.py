@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from codeplane.testrun.model import Case, Finished, Marker, Named, Outcome, Place, Report, Runner, Source
+from codeplane.testrun.coverage import parse_go_profile
+from codeplane.testrun.model import Case, Finished, Marker, Measuring, Named, Outcome, Place, Report, Runner, Source
 
 _OUTCOMES: Final = {"pass": Outcome.PASSED, "fail": Outcome.FAILED, "skip": Outcome.SKIPPED}
 _NOISE: Final = re.compile(r"^\s*(?:=== |--- (?:FAIL|PASS|SKIP)|FAIL\b|ok\b|PASS$|exit status)")
@@ -110,4 +111,7 @@ GO = Runner(
     stop_early=("-failfast",),
     is_alone=True,
     startup_seconds=300.0,
+    measuring=Measuring(
+        parse_go_profile, ("-coverprofile={coverage}/go.out", "-coverpkg={scope}"), begins="./", whole="./..."
+    ),
 )

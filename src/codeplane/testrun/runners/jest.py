@@ -1,6 +1,7 @@
 """jest, for JavaScript and TypeScript."""
 
-from codeplane.testrun.model import Marker, Place, Runner
+from codeplane.testrun.coverage import parse_lcov
+from codeplane.testrun.model import Marker, Measuring, Place, Runner
 from codeplane.testrun.reports.jest_json import parse_jest
 
 JEST = Runner(
@@ -22,4 +23,5 @@ JEST = Runner(
     manifests=("package.json",),
     stop_early=("--bail",),
     is_alone=True,
+    measuring=Measuring(parse_lcov, ("--coverage", "--coverageReporters=lcovonly", "--coverageDirectory={coverage}")),
 )

@@ -1,6 +1,7 @@
 """node:test, the runner that is part of Node.js."""
 
-from codeplane.testrun.model import Marker, Place, Runner
+from codeplane.testrun.coverage import parse_lcov
+from codeplane.testrun.model import Marker, Measuring, Place, Runner
 from codeplane.testrun.reports.events import parse_events
 
 NODE = Runner(
@@ -17,4 +18,11 @@ NODE = Runner(
     manifests=("package.json",),
     uses=r"""["']node:test["']""",
     is_alone=True,
+    measuring=Measuring(
+        parse_lcov,
+        (
+            "--experimental-test-coverage", "--test-reporter=lcov",
+            "--test-reporter-destination={coverage}/lcov.info",
+        ),
+    ),
 )  # fmt: skip

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from codeplane.testrun.coverage import parse_probe
 from codeplane.testrun.environment import python_places
-from codeplane.testrun.model import Marker, Runner
+from codeplane.testrun.model import Marker, Measuring, Runner
 from codeplane.testrun.reports.events import parse_events
 
 
@@ -24,7 +25,7 @@ PYTEST = Runner(
         Marker("pyproject.toml", r"(?m)^\[tool\.pytest\b"),
         Marker("setup.cfg", r"(?m)^\[tool:pytest\]", is_high=False),
         Marker("tox.ini", r"(?m)^\[pytest\]", is_high=False),
-        Marker("conftest.py", is_high=False),
+        Marker("conftest.py", is_high=False, is_root=False),
     ),
     manifests=("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "requirements.txt"),
     files_setting=r"(?m)^python_files\s*=\s*(\[[^\]]*\]|[^\n]*(?:\n[ \t]+[^\n]+)*)",
@@ -33,4 +34,9 @@ PYTEST = Runner(
     environment={"CODEPLANE_EVENTS": "{report}", "PYTHONPATH": "{probes}:{directory}"},
     no_tests=frozenset({5}),
     is_live=True,
+    measuring=Measuring(
+        parse_probe,
+        environment={"CODEPLANE_COVERAGE": "{coverage}", "CODEPLANE_COVERAGE_SOURCES": "{scope}"},
+        joins=":",
+    ),
 )

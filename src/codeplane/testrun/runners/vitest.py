@@ -1,6 +1,7 @@
 """vitest, for JavaScript and TypeScript."""
 
-from codeplane.testrun.model import Marker, Place, Runner
+from codeplane.testrun.coverage import parse_lcov
+from codeplane.testrun.model import Marker, Measuring, Place, Runner
 from codeplane.testrun.reports.jest_json import parse_jest
 
 VITEST = Runner(
@@ -24,4 +25,10 @@ VITEST = Runner(
     uses=r"""["']vitest["']""",
     stop_early=("--bail=1",),
     is_alone=True,
+    measuring=Measuring(
+        parse_lcov,
+        ("--coverage", "--coverage.reporter=lcovonly", "--coverage.reportsDirectory={coverage}"),
+        needs="node_modules/@vitest/coverage-v8",
+        lacking="@vitest/coverage-v8 is not installed",
+    ),
 )

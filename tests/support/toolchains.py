@@ -1,0 +1,141 @@
+"""Packages of other languages that tests of runners and linters use, installed into `.tools` by `make tools`.
+
+Each toolchain is installed once; what cannot be installed is named, and its tests are left out by name. With
+`--required` that is a failure.
+"""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+TOOLS = Path(__file__).parents[2] / ".tools"
+NODE_PACKAGES = {
+    "vitest": "3.2.4",
+    "@vitest/coverage-v8": "3.2.4",
+    "jest": "29.7.0",
+    "eslint": "9.39.1",
+    "typescript": "5.9.3",
+}
+POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>example</groupId><artifactId>shop</artifactId><version>1</version>
+  <properties>
+    <maven.compiler.source>11</maven.compiler.source>
+    <maven.compiler.target>11</maven.compiler.target>
+    <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
+  </properties>
+  <dependencies>
+    <dependency>
+      <groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter</artifactId><version>5.11.4</version>
+      <scope>test</scope>
+    </dependency>
+  </dependencies>
+  <build><plugins>
+    <plugin><artifactId>maven-surefire-plugin</artifactId><version>3.5.2</version></plugin>
+  </plugins></build>
+</project>
+"""
+JAVA_TEST = """\
+package shop;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import org.junit.jupiter.api.Test;
+
+class PriceTest {
+    @Test
+    void a() {}
+
+    @Test
+    void b() {
+        assertEquals(2, %s);
+    }
+}
+"""
+_SECONDS = 600
+
+
+def _install_node(directory: Path) -> None:
+    text = json.dumps({"private": True, "devDependencies": NODE_PACKAGES})
+    (directory / "package.json").write_text(text, encoding="utf-8")
+    _run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"], directory)
+
+
+def _install_maven(directory: Path) -> None:
+    """Fetch what a test run needs, by a test run."""
+    test = directory / "sample/src/test/java/shop/PriceTest.java"
+    test.parent.mkdir(parents=True, exist_ok=True)
+    test.write_text(JAVA_TEST % 2, encoding="utf-8")
+    (directory / "sample/pom.xml").write_text(POM, encoding="utf-8")
+    _run(["mvn", "-B", "-q", f"-Dmaven.repo.local={directory / 'repository'}", "test"], directory / "sample")
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """What is installed, by which program; `version` changes when it has to be installed again."""
+
+    name: str
+    program: str
+    install: Callable[[Path], None]
+    version: str
+
+    @property
+    def directory(self) -> Path:
+        """Return where it is."""
+        return TOOLS / self.name
+
+    @property
+    def is_there(self) -> bool:
+        """Tell whether it is installed in this version."""
+        stamp = self.directory / ".installed"
+        return stamp.exists() and stamp.read_text("utf-8") == self.version
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+NODE = Toolchain("node", "npm", _install_node, _digest(sorted(NODE_PACKAGES.items())))
+MAVEN = Toolchain("maven", "mvn", _install_maven, _digest(POM))
+TOOLCHAINS = (NODE, MAVEN)
+
+
+def _run(command: list[str], directory: Path) -> None:
+    subprocess.run(command, cwd=directory, check=True, timeout=_SECONDS, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def _ensure(toolchain: Toolchain) -> str:
+    """Install a toolchain unless it is there; return why it is left out, empty when it is not."""
+    if toolchain.is_there:
+        return ""
+    if shutil.which(toolchain.program) is None:
+        return f"{toolchain.program} is not on PATH"
+    try:
+        toolchain.directory.mkdir(parents=True, exist_ok=True)
+        toolchain.install(toolchain.directory)
+        (toolchain.directory / ".installed").write_text(toolchain.version, encoding="utf-8")
+    except subprocess.CalledProcessError as error:
+        said = (error.stderr + error.stdout).decode("utf-8", "replace").strip().splitlines()
+        told = next((line for line in said if "ERR" in line.upper()), f"exit code {error.returncode}")
+        return f"{toolchain.program} failed: {told}"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return ""
+
+
+def main(arguments: list[str]) -> int:
+    """Install everything; return 1 when something is left out and `--required` was given."""
+    left_out = {one.name: problem for one in TOOLCHAINS if (problem := _ensure(one))}
+    for name, problem in left_out.items():
+        sys.stdout.write(f"left out: {name}: {problem}\n")
+    return 1 if left_out and "--required" in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
