@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from codeplane.operations.suite_coverage import coverage_book
 from support.doors import call, result_of
 from support.repositories import write
 from support.suites import NO_CACHE, suite
@@ -43,3 +44,23 @@ def test_a_new_test_beside_a_changed_function_does_not_widen_the_selection(tmp_p
 def test_changed_code_outside_of_definitions_selects_every_importer(tmp_path: Path) -> None:
     found = tiers(tmp_path, {"shop/prices.py": PRICES + "\nprint(RATE)\n"})
     assert set(found) == {"tests/test_net.py", "tests/test_gross.py", "tests/test_label.py"}
+
+
+def test_a_definition_that_no_test_reaches_selects_every_importer(tmp_path: Path) -> None:
+    """A test that imports by a computed name must not stand in for the importers."""
+    loader = "import importlib\nimport sys\n\ndef test_any():\n    importlib.import_module(sys.argv[-1])\n"
+    files = {**FILES, "shop/prices.py": PRICES + "\ndef unused():\n    return 1\n", "tests/test_loader.py": loader}
+    with suite(tmp_path / "r", files) as door:
+        write(door.workspace.root, {"shop/prices.py": PRICES + "\ndef unused():\n    return 2\n"})
+        result = result_of(call(door, "inspect_affected_tests", {}))
+    found = {one["target_id"] for one in result["matches"]}
+    assert found >= {"tests/test_net.py", "tests/test_gross.py", "tests/test_label.py"}
+
+
+def test_a_test_that_ran_the_definition_before_is_added_and_none_is_left_out_for_it(tmp_path: Path) -> None:
+    with suite(tmp_path / "r", FILES) as door:
+        coverage_book(door.workspace).record({"tests/test_label.py": {"shop/prices.py": [3, 4]}})
+        write(door.workspace.root, {"shop/prices.py": PRICES.replace("return 3", "return 4")})
+        result = result_of(call(door, "inspect_affected_tests", {}))
+    found = {one["target_id"] for one in result["matches"]}
+    assert found == {"tests/test_net.py", "tests/test_gross.py", "tests/test_label.py"}

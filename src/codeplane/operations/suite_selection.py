@@ -18,6 +18,7 @@ from codeplane.operations.compared_states import find_sides, read_sides
 from codeplane.operations.edited_symbols import changed_symbols, is_same_outside_definitions
 from codeplane.operations.models import Result
 from codeplane.operations.operation import CallContext
+from codeplane.operations.suite_coverage import coverage_book
 from codeplane.testrun.costs import CostBook
 from codeplane.testrun.discovery import Discovered, Discovery, covering
 from codeplane.testrun.model import Target
@@ -83,7 +84,9 @@ class Suite:
             for one in pairs
             if one.path in symbols and is_same_outside_definitions(one.path, one.old, one.new)
         }
-        affected = self.context.workspace.index.affected_tests(changed, symbols, Evidence(only))
+        ran = coverage_book(self.context.workspace).lines()
+        covered = {one.path: ran[one.target_id] for one in self.found.targets if one.target_id in ran}
+        affected = self.context.workspace.index.affected_tests(changed, symbols, Evidence(only, covered))
         matches: dict[str, MatchedTest] = {}
         files: dict[str, list[MatchedTest]] = {}
         lost = []

@@ -162,6 +162,13 @@ class CoverageBook:
             )
         )
 
+    def lines(self) -> dict[str, dict[str, frozenset[int]]]:
+        """Return the lines of every file that each target ran."""
+        return {
+            target: {path: _lines_of(ranges) for path, ranges in files.items()}
+            for target, files in self._load().items()
+        }
+
     def _load(self) -> dict[str, dict[str, list[list[int]]]]:
         document = read_json(self._path)
         targets = document.get("targets") if document is not None else None
