@@ -71,7 +71,8 @@ class Recorded:
 def record(writing: Writing, experience: Experience, *, force: bool = False) -> Recorded:
     """Insert an experience unless one that says the same exists; that one then gains evidence."""
     shape = shape_of(experience.text)
-    near = _near(writing.connection, experience, shape)
+    bands = bands_of(shape)
+    near = _near(writing.connection, experience, shape, bands)
     same = next((one for one in near if one.is_same), None)
     similar = tuple((one.id, one.score) for one in near if not one.is_same)[:MAX_SIMILAR]
     if same is not None and not force:
@@ -79,7 +80,7 @@ def record(writing: Writing, experience: Experience, *, force: bool = False) -> 
         writing.update("experiences", same.id, evidence_count=int(row["evidence_count"]) + 1, updated_at=writing.now_ms)
         writing.log("duplicate", json.dumps({"experience": same.id}))
         return Recorded(same.id, is_new=False, similarity=same.score, similar=similar)
-    key = insert(writing, experience)
+    key = insert(writing, experience, bands=bands)
     writing.log("record", json.dumps({"experience": key}))
     return Recorded(key, is_new=True, similar=similar)
 
@@ -180,14 +181,14 @@ class _Near:
     is_same: bool
 
 
-def _near(connection: sqlite3.Connection, experience: Experience, shape: Shape) -> list[_Near]:
+def _near(connection: sqlite3.Connection, experience: Experience, shape: Shape, bands: Sequence[int]) -> list[_Near]:
     """Return live rows of the same type that say the same or nearly the same, nearest first."""
     exact = connection.execute(
         "SELECT id FROM experiences WHERE content_hash = ? AND archived_at IS NULL ORDER BY id",
         (experience.content_hash,),
     ).fetchone()
     found = [_Near(int(exact[0]), 1.0, is_same=True)] if exact is not None else []
-    rows = rows_of(connection, candidates(connection, bands_of(shape)))
+    rows = rows_of(connection, candidates(connection, bands))
     for key, row in sorted(rows.items()):
         if row["archived_at"] is not None or row["type"] != experience.type or (found and key == found[0].id):
             continue
@@ -199,7 +200,12 @@ def _near(connection: sqlite3.Connection, experience: Experience, shape: Shape) 
 
 
 def insert(
-    writing: Writing, experience: Experience, *, revision_of: int | None = None, created_ms: int | None = None
+    writing: Writing,
+    experience: Experience,
+    *,
+    revision_of: int | None = None,
+    created_ms: int | None = None,
+    bands: Sequence[int] | None = None,
 ) -> int:
     """Insert a row without looking for others that say the same."""
     origin = writing.origin
@@ -220,7 +226,8 @@ def insert(
         commit_id=origin.commit_id,
         content_hash=experience.content_hash,
     )
-    rows = [(band, key) for band in dict.fromkeys(bands_of(shape_of(experience.text)))]
+    found = bands if bands is not None else bands_of(shape_of(experience.text))
+    rows = [(band, key) for band in dict.fromkeys(found)]
     writing.connection.executemany("INSERT OR IGNORE INTO experience_bands VALUES (?, ?)", rows)
     return key
 
