@@ -210,10 +210,17 @@ def test_a_store_of_the_public_system_is_taken_over(door: Door) -> None:
     assert result_of(call(door, "search_experiences", {"query": "slow cache"}))["count"] == 1
 
 
-def test_a_person_promotes_an_experience_to_all_repositories(door: Door) -> None:
+def test_a_person_promotes_an_experience_to_all_repositories(door: Door, tmp_path: Path) -> None:
     _record(door)
     assert result_of(call(door, "promote_experience", {"id": 1}, by=person()))["promoted"]
-    assert door.workspace.places.user.global_memory.exists()
+    other = make_repository(tmp_path / "other", {})
+    with open_test_workspace(other) as workspace:
+        there = Door(workspace, OPERATIONS)
+        found = result_of(call(there, "search_experiences", {"query": "zeppelin hangs"}))["results"]
+        assert [(one["id"], one["scope"]) for one in found] == [(-1, "global")]
+        assert result_of(call(there, "get_experience", {"id": -1}))["experience"]["outcome"] == "The hang is gone."
+        packed = result_of(call(there, "context_pack", {"query": "zeppelin test hangs"}))
+        assert [one["id"] for one in packed["packed_context"]["experiences"]] == [-1]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ there; what did not fit, or does not count any more, is listed with the reason.
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from codeplane.core.canonical_json import canonical_bytes, digest
@@ -101,6 +101,21 @@ def build_pack(
         digest(context),
         len(canonical_bytes(context)),
         is_sure or bool(cells or kept_memories),
+    )
+
+
+def joined(pack: Pack, shared: Pack) -> Pack:
+    """Return a pack with the experiences of another store, whose ids are shown negative."""
+    more = tuple({**one, "id": -int(one["id"]), "scope": "global"} for one in shared.experiences)
+    if not more:
+        return pack
+    context = {**pack.context(), "experiences": [*pack.experiences, *more]}
+    return replace(
+        pack,
+        experiences=(*pack.experiences, *more),
+        context_hash=digest(context),
+        byte_count=len(canonical_bytes(context)),
+        is_sure=pack.is_sure or shared.is_sure,
     )
 
 

@@ -1,14 +1,15 @@
 """`context_pack`: what memory has to say about the work at hand."""
 
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
 from codeplane.ledger.effects import EffectClass
-from codeplane.memory.context_pack import PackRequest, build_pack
+from codeplane.memory.context_pack import PackRequest, build_pack, joined
 from codeplane.operations.code_places import stale_places
 from codeplane.operations.command import Command
-from codeplane.operations.memory_access import memory_of
+from codeplane.operations.memory_access import global_reading, memory_of
 from codeplane.operations.models import PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, planned
 
@@ -64,10 +65,15 @@ def pack_request(context: CallContext, request: ContextPackRequest) -> PackReque
 
 def _handle(context: CallContext, request: ContextPackRequest) -> ContextPackResult:
     workspace = context.workspace
+    wanted = pack_request(context, request)
     with memory_of(context).read() as connection:
-        pack = build_pack(
-            connection, pack_request(context, request), stale=lambda recorded: stale_places(workspace, recorded)
-        )
+        pack = build_pack(connection, wanted, stale=lambda recorded: stale_places(workspace, recorded))
+    with global_reading(context) as connection:
+        if connection is not None:
+            # What is left of the budget goes to what holds in all repositories.
+            left = wanted.byte_budget - pack.byte_count - 25 * wanted.max_experiences
+            rest = replace(wanted, byte_budget=max(0, left), max_cells=0)
+            pack = joined(pack, build_pack(connection, rest))
     return ContextPackResult(
         packed_context=pack.context(),
         context_hash=pack.context_hash,

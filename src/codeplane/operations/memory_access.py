@@ -1,7 +1,8 @@
 """What operations on memory share: one transaction whose rows the ledger learns of, and who writes."""
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.memory.store import MemoryStore, Origin, Writing
@@ -20,6 +21,17 @@ def memory_of(context: CallContext) -> MemoryStore:
             "CONFIG_INVALID", "Memory is switched off.", hint="A person can set memory.memory_enabled."
         )
     return workspace.memory
+
+
+@contextmanager
+def global_reading(context: CallContext) -> Iterator[sqlite3.Connection | None]:
+    """Give the memory of all repositories of this user, which is only read; None where a person promoted nothing."""
+    place = context.workspace.places.user.global_memory
+    if not place.exists():
+        yield None
+        return
+    with closing(MemoryStore(place, context.workspace.clock, None)) as store, store.read() as connection:
+        yield connection
 
 
 @contextmanager

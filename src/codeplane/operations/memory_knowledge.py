@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
@@ -17,12 +18,12 @@ from codeplane.memory import experiences
 from codeplane.memory.episodes import record_from_experience
 from codeplane.memory.exchange import as_markdown, export_rows, import_rows, parse_rows
 from codeplane.memory.experiences import Experience
-from codeplane.memory.retrieval import Question, find
+from codeplane.memory.retrieval import Found, Question, find
 from codeplane.operations.code_places import code_hashes
 from codeplane.operations.command import Command
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.file_access import check_readable
-from codeplane.operations.memory_access import memory_of, memory_writing
+from codeplane.operations.memory_access import global_reading, memory_of, memory_writing
 from codeplane.operations.models import PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, Plan, planned
 from codeplane.operations.write_access import writable
@@ -39,6 +40,7 @@ Domain = Literal["Tools", "Protocol", "Communication", "Process", "Debugging", "
 Type = Literal["effective", "ineffective"]
 Confidence = Annotated[float, Field(ge=0, le=1)]
 Id = Annotated[int, Field(ge=1, le=2**53 - 1)]
+AnyId = Annotated[int, Field(ge=-(2**53) + 1, le=2**53 - 1)]
 
 
 class _KnowledgeRequest(Request):
@@ -197,14 +199,25 @@ def _search(context: CallContext, request: SearchExperiencesRequest) -> SearchEx
     with store.read() as connection:
         found = find(connection, question, request.limit, request.offset)
         rows = experiences.rows_of(connection, [hit.id for hit in found.hits])
-    results = [
-        {**document_of(rows[hit.id]), "rank": hit.score, "shared_places": list(hit.reasons)} for hit in found.hits
-    ]
+    results = _documents(found, rows)
     store.note_access(hit.id for hit in found.hits)
+    total, is_sure = found.total, found.is_sure
+    with global_reading(context) as connection:
+        if connection is not None:
+            other = find(connection, question, request.limit, request.offset)
+            shared = _documents(other, experiences.rows_of(connection, [hit.id for hit in other.hits]))
+            # Negative ids, because both stores count from 1.
+            shared = [{**one, "id": -one["id"], "scope": "global"} for one in shared]
+            results = sorted([*results, *shared], key=lambda one: -one["rank"])[: request.limit]
+            total, is_sure = total + other.total, is_sure or other.is_sure
     filters = {"domain": request.domain, "type": request.type, "min_confidence": request.min_confidence}
     return SearchExperiencesResult(
-        results=results, count=len(results), total=found.total, sure=found.is_sure, query=request.query, filters=filters
+        results=results, count=len(results), total=total, sure=is_sure, query=request.query, filters=filters
     )
+
+
+def _documents(found: Found, rows: Mapping[int, sqlite3.Row]) -> list[dict[str, Any]]:
+    return [{**document_of(rows[hit.id]), "rank": hit.score, "shared_places": list(hit.reasons)} for hit in found.hits]
 
 
 def _render_search(result: SearchExperiencesResult) -> str:
@@ -248,7 +261,7 @@ SEARCH_EXPERIENCES = Operation(
 class GetExperienceRequest(_KnowledgeRequest):
     """Which experience."""
 
-    id: Id = Field(description="Its id.")
+    id: AnyId = Field(description="Its id; negative for one of all repositories.")
 
 
 class ExperienceResult(Result):
@@ -261,6 +274,12 @@ class ExperienceResult(Result):
 
 def _get(context: CallContext, request: GetExperienceRequest) -> ExperienceResult:
     store = memory_of(context)
+    if request.id < 0:
+        with global_reading(context) as shared:
+            if shared is None:
+                raise CodePlaneError("EXPERIENCE_NOT_FOUND", "Nothing was promoted to all repositories yet.")
+            document = document_of(experiences.row_of(shared, -request.id))
+        return ExperienceResult(experience={**document, "id": request.id, "scope": "global"})
     with store.read() as connection:
         row = experiences.row_of(connection, request.id)
         newer = experiences.newer_versions(connection, request.id)
