@@ -81,11 +81,16 @@ def test_parallel_processes_lose_nothing(tmp_path: Path) -> None:
     assert acknowledged == _recorded(path)
 
 
+def _record_and_fail(store: MemoryStore) -> None:
+    with store.write() as writing:
+        record(writing, LESSON)
+        add_tags(writing, 99, ["x"])
+
+
 def test_an_exception_rolls_the_whole_transaction_back(tmp_path: Path) -> None:
     with closing(MemoryStore(tmp_path / "memory.db", ManualClock(), None)) as store:
-        with pytest.raises(CodePlaneError), store.write() as writing:
-            record(writing, LESSON)
-            add_tags(writing, 99, ["x"])
+        with pytest.raises(CodePlaneError):
+            _record_and_fail(store)
         with store.read() as connection:
             assert connection.execute("SELECT COUNT(*) FROM experiences").fetchone()[0] == 0
         assert store.generation() == 0
