@@ -64,3 +64,11 @@ def test_a_test_that_ran_the_definition_before_is_added_and_none_is_left_out_for
         result = result_of(call(door, "inspect_affected_tests", {}))
     found = {one["target_id"] for one in result["matches"]}
     assert found == {"tests/test_net.py", "tests/test_gross.py", "tests/test_label.py"}
+
+
+def test_an_environment_that_git_shows_as_new_is_not_part_of_the_change(tmp_path: Path) -> None:
+    with suite(tmp_path / "r", FILES) as door:
+        write(door.workspace.root, {".venv/lib/site.py": "x = 1\n", "shop/more.py": "y = 1\n"})
+        assert door.workspace.new_files() == ["shop/more.py"]
+        changed = result_of(call(door, "semantic_diff", {}))
+        assert [one["path"] for one in changed["structural_changes"]] == ["shop/more.py"]

@@ -18,7 +18,6 @@ from codeplane.git.differences import Comparison, RawChange, list_changes
 from codeplane.git.history import merge_base
 from codeplane.git.inspection import find_in_tree
 from codeplane.git.revisions import resolve, resolve_range
-from codeplane.git.working_tree import untracked_paths
 from codeplane.index.epoch_texts import check_kept, texts_between
 from codeplane.index.facts.encoded import MAX_SOURCE_BYTES
 from codeplane.index.tree_reader import TreeReader
@@ -131,10 +130,8 @@ def read_sides(workspace: Workspace, sides: Sides, paths: tuple[RepoPath, ...]) 
 
 
 def _untracked(workspace: Workspace, paths: tuple[RepoPath, ...], known: set[str]) -> Iterator[RawChange]:
-    rules = workspace.ignore_rules()
-    for name in untracked_paths(workspace.root):
-        path = RepoPath.known(name)
-        if name not in known and _is_below(name, paths) and rules.block(path, is_directory=False) is None:
+    for name in workspace.new_files():
+        if name not in known and _is_below(name, paths):
             is_link = (workspace.root / name).is_symlink()
             yield RawChange(name, "added", new_mode=_LINK if is_link else "100644")
 

@@ -10,7 +10,6 @@ from codeplane.core.paths import RepoPath
 from codeplane.core.printable import counted
 from codeplane.git.contents import read_blobs
 from codeplane.git.differences import Comparison, list_changes
-from codeplane.git.working_tree import untracked_paths
 from codeplane.index.facts.encoded import MAX_SOURCE_BYTES
 from codeplane.index.ignore_rules import matcher_for
 from codeplane.index.tree_reader import TreeReader
@@ -35,7 +34,7 @@ class ChosenFiles:
 
 def project_of(workspace: Workspace) -> Project:
     """Return the working tree as linters see it."""
-    files = {*workspace.tracked().files, *untracked_paths(workspace.root)}
+    files = {*workspace.tracked().files, *workspace.new_files()}
 
     def read(path: str) -> str | None:
         with TreeReader(workspace.root, MAX_SOURCE_BYTES) as reader:
@@ -56,7 +55,7 @@ def choose_files(context: CallContext, project: Project, patterns: Sequence[str]
     """
     workspace = context.workspace
     base = find_sides(workspace, "HEAD", None).base
-    changed: dict[str, str | None] = dict.fromkeys(untracked_paths(workspace.root))
+    changed: dict[str, str | None] = dict.fromkeys(workspace.new_files())
     for one in list_changes(workspace.root, Comparison(base)):
         if one.status != "deleted" and one.new_mode.startswith(_REGULAR):
             changed[one.path] = one.old_oid

@@ -143,7 +143,7 @@ def changed_files(context: CallContext) -> list[str]:
         *(one.path for one in changes),
         *(one.old_path for one in changes if one.old_path is not None),
         *(one.path for one in status.conflicts),
-        *status.untracked,
+        *context.workspace.new_files(),
     }
     return sorted(paths)
 

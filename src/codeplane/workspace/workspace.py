@@ -31,6 +31,7 @@ from codeplane.git.repository import (
     find_repository,
     read_head,
 )
+from codeplane.git.working_tree import untracked_paths
 from codeplane.govern.acceptance import AcceptanceStore
 from codeplane.govern.approvals import ApprovalBook
 from codeplane.govern.approvals import keeps as keeps_approval
@@ -265,6 +266,19 @@ class Workspace:
     def ignore_rules(self) -> IgnoreRules:
         """Return the ignore rules as they are on disk."""
         return IgnoreRules(self.root, self.tracked, self._compiled_ignore_files)
+
+    def new_files(self) -> list[str]:
+        """Return the files that git does not track and no rule leaves out: not those of a `.venv` that git shows.
+
+        Raises:
+            CodePlaneError: git failed.
+        """
+        rules = self.ignore_rules()
+        return [
+            path
+            for path in untracked_paths(self.root)
+            if rules.exclusion(RepoPath.known(path), is_directory=False) is None
+        ]
 
     def _index_rules(self) -> IgnoreRules:
         """Return the rules of the index, which without its overlay has only what git tracks."""
