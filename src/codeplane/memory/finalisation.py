@@ -105,7 +105,7 @@ def _words(text: str) -> re.Pattern[str]:
 _RULES: Final = (
     _TextRule(
         "no_implied_research", "warning",
-        _words(r"\bresearch shows\b|\bstudies (?:indicate|show)\b|\baccording to\b|\bexperts say\b|\bevidence suggests\b"),
+        _words(r"\b(?:research shows|studies (?:indicate|show)|according to|experts say|evidence suggests)\b"),
         "Research is implied without a citation.", _CITATION,
     ),
     _TextRule(

@@ -19,7 +19,7 @@ def record_violation(writing: Writing, session_id: int, scope: str, rule: str, w
     episode = Episode(
         f"Rule {rule} was broken: {what}"[:1000], keys, "fail", trust=2, scope=scope, session_id=session_id
     )
-    newest = record_episode(writing, episode)
+    record_episode(writing, episode)
     found = _equal(writing.connection, scope, rule)
     if len(found) < ESCALATES_AT:
         return None
@@ -27,21 +27,18 @@ def record_violation(writing: Writing, session_id: int, scope: str, rule: str, w
     known = {int(row[0]) for row in writing.connection.execute(
         "SELECT experience_id FROM cell_evidence WHERE cell_id = ?", (cell,)
     )}  # fmt: skip
-    for episode_id in [one for one in (*found, newest) if one not in known]:
-        known.add(episode_id)
+    for episode_id in [one for one in found if one not in known]:
         writing.insert(
             "cell_evidence", cell_id=cell, experience_id=episode_id, relation="supports", created_at=writing.now
         )
-    weight = salience("reinforced", len(known), 5, 2, 0)
-    writing.update("cells", cell, evidence_count=len(known), salience=weight, updated_at=writing.now)
+    weight = salience("reinforced", len(found), 5, 2, 0)
+    writing.update("cells", cell, evidence_count=len(found), salience=weight, updated_at=writing.now)
     return cell
 
 
 def record_success(writing: Writing, session_id: int, scope: str, what: str) -> int:
     """Store that a cycle passed governance."""
-    return record_episode(
-        writing, Episode(what[:1000], (SUCCESS_KEY,), "success", scope=scope, session_id=session_id)
-    )
+    return record_episode(writing, Episode(what[:1000], (SUCCESS_KEY,), "success", scope=scope, session_id=session_id))
 
 
 def cell_key(scope: str, scene_keys: list[str], cell_type: str, title: str) -> str:

@@ -9,9 +9,12 @@ from codeplane.operations.operation import AnyOperation
 # For agents: the tools.
 _TOOLS = (
     "call",
+    "compliance_router",
+    "compliance_snapshot",
     "delegate_intent",
     "describe",
     "discover_test_targets",
+    "finalize_response",
     "git_branch",
     "git_checkout",
     "git_commit",
@@ -31,6 +34,8 @@ _TOOLS = (
     "git_status",
     "git_submodule",
     "git_worktree",
+    "governance_validate",
+    "guarded_cycle",
     "inspect_affected_tests",
     "lint_check",
     "lint_tools",
@@ -38,6 +43,7 @@ _TOOLS = (
     "map_repo",
     "read_file_full",
     "read_source",
+    "record_invocation",
     "refactor_apply",
     "refactor_cancel",
     "refactor_impact",
@@ -89,8 +95,23 @@ _COMMANDS = {
     "widen_intent": "manage_intents",
 }
 
+# Families of tools that share a module.
+_FAMILIES = {
+    "memory_cycle": (
+        "compliance_router",
+        "compliance_snapshot",
+        "finalize_response",
+        "governance_validate",
+        "guarded_cycle",
+        "record_invocation",
+    ),
+}
 # The module of `run` is named after what it runs.
-_MODULES = {"run": "run_program", **_COMMANDS}
+_MODULES = {
+    "run": "run_program",
+    **{name: module for module, names in _FAMILIES.items() for name in names},
+    **_COMMANDS,
+}
 
 
 def module_of(name: str) -> str:
