@@ -1,4 +1,4 @@
-"""The guarded cycle through the door: order, waiting, blocking, receipts, tokens, and everything a caller may not do."""
+"""The guarded cycle through the door: order, waiting, blocking, receipts, tokens, and what a caller may not do."""
 
 import json
 import shutil

@@ -70,10 +70,11 @@ def check_preset(config: Mapping[str, Any]) -> ConfigReport:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         errors.append("name is missing or not a name." if name else "name is missing.")
     gates = config.get("gates")
-    if not isinstance(gates, Mapping):
+    if isinstance(gates, Mapping):
+        for gate in GATES:
+            _check_gate(gate, gates.get(gate), errors, warnings)
+    else:
         errors.append("gates is missing." if gates is None else "gates is not an object.")
-    for gate in GATES if isinstance(gates, Mapping) else ():
-        _check_gate(gate, gates.get(gate), errors, warnings)
     if not config.get("description"):
         warnings.append("description is missing.")
     if config.get("enforcement", "custom") not in ENFORCEMENTS:

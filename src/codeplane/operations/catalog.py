@@ -8,13 +8,24 @@ from codeplane.operations.operation import AnyOperation
 
 # For agents: the tools.
 _TOOLS = (
+    "analyze_problem",
+    "apply_preset",
+    "authorize_operation",
     "call",
+    "check_compliance",
     "compliance_router",
     "compliance_snapshot",
     "delegate_intent",
     "describe",
     "discover_test_targets",
+    "export_config",
+    "finalize_decision",
     "finalize_response",
+    "gather_context",
+    "get_config",
+    "get_project_context",
+    "get_session_state",
+    "get_workflow_status",
     "git_branch",
     "git_checkout",
     "git_commit",
@@ -36,13 +47,17 @@ _TOOLS = (
     "git_worktree",
     "governance_validate",
     "guarded_cycle",
+    "health_check",
     "inspect_affected_tests",
+    "install_hooks",
     "lint_check",
     "lint_tools",
     "list_files",
+    "list_presets",
     "map_repo",
     "read_file_full",
     "read_source",
+    "reason_through",
     "record_invocation",
     "refactor_apply",
     "refactor_cancel",
@@ -52,12 +67,17 @@ _TOOLS = (
     "refactor_rename",
     "request_scope_expansion",
     "reset_budget",
+    "reset_workflow",
     "run",
     "run_test_targets",
     "search",
     "select_active_intent",
     "semantic_diff",
     "undo",
+    "uninstall_hooks",
+    "update_project_context",
+    "validate_config",
+    "verify_compliance",
     "write_source",
 )
 
@@ -97,6 +117,14 @@ _COMMANDS = {
 
 # Families of tools that share a module.
 _FAMILIES = {
+    "memory_automation": (
+        "get_project_context",
+        "get_session_state",
+        "health_check",
+        "install_hooks",
+        "uninstall_hooks",
+        "update_project_context",
+    ),
     "memory_cycle": (
         "compliance_router",
         "compliance_snapshot",
@@ -104,6 +132,26 @@ _FAMILIES = {
         "governance_validate",
         "guarded_cycle",
         "record_invocation",
+    ),
+    "memory_presets": (
+        "apply_preset",
+        "export_config",
+        "get_config",
+        "list_presets",
+        "validate_config",
+    ),
+    "memory_reasoning": (
+        "analyze_problem",
+        "finalize_decision",
+        "gather_context",
+        "reason_through",
+    ),
+    "memory_workflow": (
+        "authorize_operation",
+        "check_compliance",
+        "get_workflow_status",
+        "reset_workflow",
+        "verify_compliance",
     ),
 }
 # The module of `run` is named after what it runs.
