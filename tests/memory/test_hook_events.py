@@ -1,6 +1,5 @@
 """Events of an agent's hooks: a prompt begins a cycle, tools are recorded, the end of a turn closes it once."""
 
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,32 +7,14 @@ from typing import Any
 import pytest
 
 from codeplane.core.clock import ManualClock
-from codeplane.memory.governance import Notary
-from codeplane.memory.guarded_cycle import CycleParts, PackWish, run_phase
+from codeplane.memory.guarded_cycle import run_phase
 from codeplane.memory.hook_events import HookMemory, prompt_submitted, stopped, tool_name_of, tool_used
 from codeplane.memory.tokens import SESSION, TokenBox, TokenRequest
 from codeplane.workspace.workspace import Workspace
-from support.simple_packs import Pack, PackRequest, build_pack
 
 CONTEXT = {"enabled": True, "summary": "A queue.", "highlights": [], "reminders": ["Run make check."],
            "preImplementation": [], "postImplementation": []}  # fmt: skip
 Hooks = Callable[[str], HookMemory]
-
-
-@pytest.fixture
-def hooks(workspace: Workspace) -> Hooks:
-    def pack(connection: sqlite3.Connection, wish: PackWish) -> Pack:
-        return build_pack(connection, PackRequest(wish.scope, wish.byte_budget, wish.max_cells))
-
-    def make(session: str) -> HookMemory:
-        notary = Notary(
-            workspace.chain, workspace.signing_key(), TokenBox(workspace.places.tokens), session, "main",
-            f"call-{workspace.clock.now_ms()}", workspace.clock.now_ms(),
-        )  # fmt: skip
-        parts = CycleParts(notary, pack, lambda _writing, _scope: None, 2000)
-        return HookMemory(workspace.memory, parts, workspace.origin(session))
-
-    return make
 
 
 def draft(memory: HookMemory, session_id: int) -> None:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from codeplane.core.ids import RandomIds
 from codeplane.memory.canonical import sha256
 from codeplane.memory.cycle_steps import PHASES
 from codeplane.memory.governance import verify_receipt
+from codeplane.memory.guarded_cycle import advance_with_pack
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
 from support.doors import call, error_of, open_test_workspace, result_of
-from support.simple_packs import provide_pack
+from support.simple_packs import Pack, provide_pack
 
 HASH = "0" * 64
 INPUTS: dict[str, dict[str, Any]] = {
@@ -256,6 +258,8 @@ BAD = [
     ("guarded_cycle", {"session_id": 1}, "MISSING_REQUIRED"),
     ("guarded_cycle", {"session_id": 1, "phase": "LEARN"}, "INVALID_PHASE"),
     ("guarded_cycle", {"session_id": 99, "phase": "ROUTER"}, "SESSION_NOT_FOUND"),
+    ("guarded_cycle", {"session_id": 1, "phase": "ROUTER", "input": {"user_input": "x" * 20_001}}, "PAYLOAD_TOO_LARGE"),
+    ("guarded_cycle", {"session_id": 1, "phase": "ROUTER", "input": {"draft": "x" * 200_001}}, "PAYLOAD_TOO_LARGE"),
     ("finalize_response", {"session_id": 1, "draft": ""}, "INVALID_ARGUMENTS"),
     ("finalize_response", {"session_id": 1, "draft": "x", "context_hash": "../x"}, "INVALID_FORMAT"),
     ("record_invocation", {"session_id": 1, "tool_name": " "}, "INVALID_ARGUMENTS"),
@@ -327,3 +331,60 @@ def test_secrets_in_a_draft_are_neither_stored_nor_answered(door: Door) -> None:
     assert secret not in phase(door, session, "FINALIZE_RESPONSE")["output"]["response"]
     assert phase(door, session, "GOVERNANCE_VALIDATE")["output"]["valid"]
     assert secret not in str(rows(door, "SELECT * FROM cycle_steps"))
+
+
+def test_of_many_callers_one_does_a_phase(repo: Path, clock: ManualClock) -> None:
+    with open_test_workspace(repo, clock=clock, ids=RandomIds()) as workspace:
+        door = Door(workspace, OPERATIONS)
+        session = start(door)
+        ask = {"session_id": session, "phase": "ROUTER", "input": INPUTS["ROUTER"]}
+        with ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(lambda n: call(door, "guarded_cycle", ask, f"c{n}"), range(6)))
+        errors = sorted(answer.error.error if answer.error else "" for answer in answers)
+        assert errors == ["", *["PHASE_VIOLATION"] * 5]
+        assert len(rows(door, "SELECT * FROM cycle_steps WHERE phase = 'ROUTER'")) == 1
+
+
+def test_a_phase_that_fails_midway_leaves_nothing_and_can_be_repeated(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = start(door)
+    run_to(door, session, "CONTEXT_PACK")
+    before = rows(door, "SELECT * FROM cycle_steps")
+    with monkeypatch.context() as patch:
+        patch.setattr("codeplane.memory.guarded_cycle.add_step", _breaks)
+        answer = call(door, "guarded_cycle", {"session_id": session, "phase": "DRAFT", "input": INPUTS["DRAFT"]})
+        assert error_of(answer) == "INTERNAL_ERROR"
+    assert rows(door, "SELECT * FROM cycle_steps") == before
+    assert phase(door, session, "DRAFT")["status"] == "ok"
+    phase(door, session, "FINALIZE_RESPONSE")
+    assert phase(door, session, "GOVERNANCE_VALIDATE")["output"]["valid"]
+
+
+def _breaks(*_arguments: Any) -> None:
+    raise RuntimeError("stopped here")
+
+
+def test_a_pack_that_was_asked_for_on_its_own_advances_a_session_that_waits_for_it(door: Door) -> None:
+    session = start(door)
+    pack = Pack([], [], HASH, 0)
+    with door.workspace.memory.write() as writing:
+        assert not advance_with_pack(writing, session, {}, pack)
+    phase(door, session, "ROUTER")
+    with door.workspace.memory.write() as writing:
+        assert advance_with_pack(writing, session, {}, pack)
+    assert phase(door, session, "DRAFT")["status"] == "ok"
+
+
+def test_equal_violations_count_per_rule_and_scope(door: Door) -> None:
+    for scope in ("project", "global"):
+        for _ in range(2):
+            session = start(door, scope=scope)
+            call(door, "guarded_cycle", {"session_id": session, "phase": "DRAFT"})
+    assert rows(door, "SELECT * FROM cells") == []
+    call(door, "guarded_cycle", {"session_id": session, "phase": "MEMORY_UPDATE"})
+    (cell,) = rows(door, "SELECT * FROM cells")
+    assert (cell["scope"], cell["cell_type"], cell["trust"], cell["evidence_count"]) == ("global", "policy", 2, 3)
+    call(door, "guarded_cycle", {"session_id": session, "phase": "DRAFT"})
+    (again,) = rows(door, "SELECT * FROM cells")
+    assert (again["canonical_key"], again["evidence_count"]) == (cell["canonical_key"], 4)

@@ -25,6 +25,10 @@ PHASE_ORDER: Final = "phase_order"
 # What a caller may not decide; it is named in the answer and otherwise ignored.
 _NOT_ACCEPTED: Final = ("finalize_result", "governance_result")
 _SUMMARY_CHARS: Final = 100
+MAX_DRAFT: Final = 200_000
+MAX_INPUT: Final = 20_000
+# The most that a pack may be asked for.
+_MOST: Final = {"byte_budget": 1_000_000, "max_cells": 500, "max_experiences": 500, "min_trust": 3}
 
 
 class Packed(Protocol):
@@ -157,7 +161,7 @@ def _router(_writing: Writing, standing: Standing, given: Mapping[str, Any], _pa
     snapshot = standing.data("SNAPSHOT") or {}
     if "snapshot_hash" in given and given["snapshot_hash"] != snapshot.get("snapshot_hash"):
         raise CodePlaneError("CONTEXT_HASH_MISMATCH", "The snapshot_hash is not that of this session's snapshot.")
-    user_input, draft = _text(given, "user_input"), _text(given, "draft")
+    user_input, draft = _text(given, "user_input", MAX_INPUT), _text(given, "draft", MAX_DRAFT)
     if not user_input and not draft:
         return "blocked", {"missing": ["user_input", "draft"], "has_draft": False, "next_action": "ROUTER"}, {}
     action = "FINALIZE_RESPONSE" if draft else "CONTEXT_PACK"
@@ -212,7 +216,7 @@ def advance_with_pack(writing: Writing, session_id: int, given: Mapping[str, Any
 
 
 def _draft(_writing: Writing, standing: Standing, given: Mapping[str, Any], parts: CycleParts) -> _Ran:
-    draft = redact(_text(given, "draft"))
+    draft = redact(_text(given, "draft", MAX_DRAFT))
     if not own_text(draft):
         return "waiting", {"draft_provided": False, "missing": ["draft"]}, {}
     draft_hash = sha256_text(own_text(draft))
@@ -331,8 +335,10 @@ def _terms(given: Mapping[str, Any]) -> Terms | None:
     return Terms(_text(given, "receipt_type") or "governance", _texts(given.get("permissions")), minutes)
 
 
-def _text(given: Mapping[str, Any], name: str) -> str:
+def _text(given: Mapping[str, Any], name: str, limit: int = MAX_INPUT) -> str:
     value = given.get(name)
+    if isinstance(value, str) and len(value) > limit:
+        raise CodePlaneError("PAYLOAD_TOO_LARGE", f"{name} has at most {limit} characters.")
     return value.strip() if isinstance(value, str) else ""
 
 
@@ -342,7 +348,8 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 def _number(given: Mapping[str, Any], name: str, otherwise: int) -> int:
     value = given.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else otherwise
+    is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return min(_MOST.get(name, value), value) if is_number and value is not None else otherwise
 
 
 def _ids(value: Any) -> list[int]:

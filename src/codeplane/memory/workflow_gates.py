@@ -49,7 +49,8 @@ def active_preset(chain: EventChain) -> Mapping[str, Any] | None:
     with chain.database.read() as connection:
         if connection.execute(f"SELECT 1 FROM events WHERE kind = '{PRESET_KIND}' LIMIT 1").fetchone() is None:  # noqa: S608 - a constant.
             return None
-        for found in Evidence(chain, connection).rows("kind = ? ORDER BY seq DESC", (PRESET_KIND,)):
+        # Written out, so that the index of these rows is used.
+        for found in Evidence(chain, connection).rows(f"kind = '{PRESET_KIND}' ORDER BY seq DESC", ()):
             preset = found.row.body.get("preset")
             if found.is_ours and isinstance(preset, dict) and not check_preset(preset).errors:
                 return preset

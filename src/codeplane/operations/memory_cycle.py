@@ -16,7 +16,16 @@ from codeplane.memory.canonical import sha256
 from codeplane.memory.cycle_steps import open_session, standing_of
 from codeplane.memory.finalisation import own_text
 from codeplane.memory.governance import INVOCATION_KIND, Notary, Terms
-from codeplane.memory.guarded_cycle import CycleParts, Packed, PackWish, Stepped, finalised, govern, run_phase
+from codeplane.memory.guarded_cycle import (
+    MAX_DRAFT,
+    CycleParts,
+    Packed,
+    PackWish,
+    Stepped,
+    finalised,
+    govern,
+    run_phase,
+)
 from codeplane.memory.store import Writing
 from codeplane.memory.tokens import TokenBox
 from codeplane.operations.memory_access import memory_of, memory_writing
@@ -25,7 +34,6 @@ from codeplane.operations.operation import CallContext, Example, Operation, plan
 
 PROFILES = frozenset({"memory"})
 FAMILY = "memory"
-MAX_DRAFT = 200_000
 _MAX_META = 4_000
 
 SessionId = Annotated[int, Field(ge=1, le=2**53 - 1, description="The memory session.")]
