@@ -122,7 +122,7 @@ def test_every_phase_out_of_order_is_refused_remembered_and_changes_nothing(door
     failed = ledger(door, "SELECT body FROM events WHERE kind = 'failed'")
     assert len(failed) == len(wrong)
     assert "episodic_experiences" in failed[0]["body"]
-    (policy,) = rows(door, "SELECT * FROM cells WHERE cell_type = 'policy'")
+    (policy,) = rows(door, "SELECT * FROM cells WHERE title = 'Policy: keep the rule phase_order'")
     assert (policy["trust"], policy["evidence_count"]) == (2, len(wrong))
     assert "phase_order" in policy["body"]
 

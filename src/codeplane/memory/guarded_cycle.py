@@ -61,7 +61,7 @@ class PackWish:
 
     scope: str
     byte_budget: int
-    context_keys: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
     max_cells: int = 20
     max_experiences: int = 10
     query: str = ""
@@ -181,7 +181,7 @@ def _context_pack(writing: Writing, standing: Standing, given: Mapping[str, Any]
     wish = PackWish(
         scope=standing.scope,
         byte_budget=_number(given, "byte_budget", parts.byte_budget),
-        context_keys=_texts(given.get("context_keys")) or _texts(snapshot.get("context_keys")),
+        keys=_texts(given.get("context_keys")) or _texts(snapshot.get("context_keys")),
         max_cells=_number(given, "max_cells", 20),
         max_experiences=_number(given, "max_experiences", 10),
         query=_text(given, "query") or str(router.get("user_input", "")),
