@@ -218,6 +218,21 @@ def test_a_forged_token_is_refused(door: Door, forgery: str) -> None:
     assert error_of(call(door, "authorize_operation", {"operation_token": token_id})) == "TOKEN_INVALID"
 
 
+def test_a_token_of_the_public_system_is_listed_and_authorises_nothing(door: Door, clock: ManualClock) -> None:
+    tokens = door.workspace.places.tokens
+    tokens.mkdir()
+    old = {"token_id": "session-1-abc123def", "created_at": 1, "expires_at": clock.now_ms() + 5000, "type": "session"}
+    (tokens / "session-1-abc123def.json").write_text(json.dumps(old), encoding="utf-8")
+    (tokens / "op-1-abc123def.json").write_text(json.dumps({**old, "token_id": "op-2-abc123def"}), encoding="utf-8")
+    status = result_of(call(door, "get_workflow_status"))
+    assert status["active_tokens"] == [
+        {"token_id": "session-1-abc123def", "type": "session", "expires_in_seconds": 5, "version": 1}
+    ]
+    assert status["fast_track_active"] is False
+    for token in ("session-1-abc123def", "op-1-abc123def"):
+        assert error_of(call(door, "authorize_operation", {"operation_token": token})) == "TOKEN_INVALID"
+
+
 def test_a_token_of_another_session_or_key_is_refused(door: Door) -> None:
     token_id = result_of(call(door, "verify_compliance", ASK))["operation_token"]
     assert error_of(call(door, "authorize_operation", {"operation_token": token_id}, "c2")) == "TOKEN_INVALID"

@@ -244,7 +244,7 @@ def _status(context: CallContext, request: WorkflowStatusRequest) -> WorkflowSta
     tokens = [
         one
         for one in TokenBox(workspace.places.tokens).all()
-        if one.expires_in_ms(now) > 0 and one.payload.get("session_id") == session
+        if one.expires_in_ms(now) > 0 and one.payload.get("session_id") in {session, None}
     ]
     shown = [
         {
