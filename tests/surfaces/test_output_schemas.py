@@ -92,6 +92,23 @@ STEPS: list[Step] = [
     ("git_worktree", {"action": "list"}),
     ("git_remote", {"action": "list"}),
     ("git_submodule", {"action": "list"}),
+    ("analyze_problem", {"problem": "Why does it hang?"}),
+    ("compliance_snapshot", {}),
+    ("guarded_cycle", {"session_id": 1, "phase": "SNAPSHOT"}),
+    ("guarded_cycle", {"session_id": 1, "phase": "ROUTER", "input": {"draft": "It hangs."}}),
+    ("finalize_response", {"session_id": 1, "draft": "It hangs."}),
+    ("record_invocation", {"session_id": 1, "tool_name": "web_search"}),
+    ("governance_validate", {"session_id": 1}),
+    ("check_compliance", {"current_phase": "teach", "action": "edit"}),
+    ("verify_compliance", {"current_phase": "teach", "action": "edit"}),
+    ("get_workflow_status", {}),
+    ("list_presets", {}),
+    ("validate_config", {"config": {}}),
+    ("get_config", {}),
+    ("export_config", {"preset_name": "strict", "file_path": "strict.json"}),
+    ("get_session_state", {"session_id": 1}),
+    ("health_check", {}),
+    ("get_project_context", {}),
 ]
 # Nothing is set up here for intents, other repositories or the network: their operations answer with errors.
 REFUSED: list[Step] = [
@@ -106,6 +123,17 @@ REFUSED: list[Step] = [
     ("refactor_rename", {"symbol": "src/app.py::no_such_name", "new_name": "other"}),
     ("request_scope_expansion", {"paths": ["src"], "reason": "needed"}),
     ("select_active_intent", {"intent_id": "INT-1"}),
+    # Sessions and tokens that do not exist, and what a person decides.
+    ("gather_context", {"session_id": "none"}),
+    ("reason_through", {"session_id": "none", "thought": "Locks.", "thought_number": 1}),
+    ("finalize_decision", {"session_id": "none", "conclusion": "Close it."}),
+    ("compliance_router", {"session_id": 1, "snapshot_hash": "0"}),
+    ("authorize_operation", {"operation_token": "op-1-aaaaaaaaa"}),
+    ("apply_preset", {"preset_name": "strict"}),
+    ("reset_workflow", {}),
+    ("install_hooks", {}),
+    ("uninstall_hooks", {}),
+    ("update_project_context", {"enabled": True}),
 ]
 
 

@@ -165,6 +165,17 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
     "Memory": (
         (9001, "INVALID_DOMAIN", FIX, "There is no such domain.", "Use Tools, Protocol, Communication, Process, Debugging or Decision."),
         (9007, "INVALID_TRUST", FIX, "Trust is a whole number from 0 to 3.", "Send 0, 1, 2 or 3."),
+        (9002, "INVALID_PHASE", FIX, "There is no such phase.", "Use one of the phases in the tool's schema."),
+        (9004, "PRESET_NOT_FOUND", FIX, "There is no such preset.", "list_presets shows them."),
+        (9005, "WORKFLOW_VIOLATION", FIX, "The workflow preset asks for another step first.", "Call the missing tool, or ask a person to apply another preset."),
+        (9006, "COMPLIANCE_FAILED", FIX, "Steps of the workflow are missing.", "Call the missing tools, then verify again."),
+        (9008, "NO_SIGNING_KEY", PERSON, "There is no usable signing key.", "A person checks the key in the user state directory; `cpl doctor` names it."),
+        (9009, "CYCLE_COMPLETE", FIX, "The cycle is complete.", "Open the next one with SNAPSHOT."),
+        (9010, "PHASE_VIOLATION", FIX, "The phase is not the next one.", "Call the expected phase."),
+        (9011, "CONTEXT_HASH_MISMATCH", FIX, "The hash is not the one on record.", "Take a new snapshot or pack."),
+        (9012, "TOKEN_INVALID", FIX, "The token is not valid.", "Get a new one with verify_compliance."),
+        (9013, "TOKEN_EXPIRED", FIX, "The token is not valid at this time.", "Get a new one with verify_compliance."),
+        (9014, "LEGACY_TOOL_DEPRECATED", FIX, "A newer tool replaces this one.", "Call the tool in `replacement`."),
         (9003, "EXPERIENCE_NOT_FOUND", FIX, "There is no such experience.", "Find it with search_experiences; its id is in the answer."),
     ),
     "Controller": (

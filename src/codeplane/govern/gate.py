@@ -18,7 +18,7 @@ from codeplane.govern.rulebook import Rulebook, RuleTexts
 from codeplane.govern.sessions_memory import SessionsMemory
 from codeplane.govern.shell_risk.context import ShellContext
 from codeplane.govern.sources import RuleSources
-from codeplane.govern.verdicts import Judgement, judge
+from codeplane.govern.verdicts import REMINDER, Judgement, judge
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, NewEvent, RowFilter
 from codeplane.ledger.policy import CallFacts, Decision, Verdict
 
@@ -37,13 +37,15 @@ _NO_LOOP: Final = frozenset(
 class Surrounding:
     """What the gate asks of the repository: the hash of a working file, who left it so, what commands would meet.
 
-    `secrets` returns those of some working files that look secret, each with the reason.
+    `secrets` returns those of some working files that look secret, each with the reason. `workflow` returns the
+    enforcement of the workflow preset and the gate that a session has not passed; both empty when nothing is missing.
     """
 
     working_hash: Callable[[str], str | None]
     last_writer: Callable[[str, str], dict[str, Any] | None]
     shell: Callable[[tuple[str, ...]], ShellContext]
     secrets: Callable[[tuple[str, ...]], tuple[str, ...]]
+    workflow: Callable[[str], tuple[str, str]]
 
 
 class Gate:
@@ -76,12 +78,12 @@ class Gate:
         try:
             return self._decide(facts)
         except CodePlaneError:
-            if facts.mutates:
+            if facts.mutates or facts.effects.reserved:
                 raise
             return Decision(Verdict.ALLOW, "default")
         except Exception:  # noqa: BLE001 - whatever breaks here must refuse changes, not take the door down.
             _log.exception("the gate failed", extra=fields(operation=facts.operation))
-            if not facts.mutates:
+            if not facts.mutates and not facts.effects.reserved:
                 return Decision(Verdict.ALLOW, "default")
             message = "The gate failed, so the change was refused."
             report = ErrorReport("POLICY_DENIED", message, "Ask a person to check the log; reads still work.")
@@ -155,11 +157,14 @@ class Gate:
         n_failures = self.memory.n_equal_failures(facts.session, _same_call(facts)) if rules.is_enforced else 0
         unseen, stale = self._compared(facts)
         accepted = self.sources.store.load().helpers
+        enforcement, unmet = self._around.workflow(facts.session)
         call = replace(
             call,
             unaccepted=tuple(name for name, digest in effects.programs if digest not in accepted),
             executed=tuple(path for path in call.touched if is_executed(path, effects.executed)),
             secrets=self._around.secrets(tuple(path.text for path in effects.staged)),
+            unmet_gate=unmet,
+            gate_enforcement=enforcement,
         )
         if call.commands:
             around = self._around.shell(tuple(_as_text(command) for command in effects.commands))
@@ -210,12 +215,13 @@ class Gate:
         self, facts: CallFacts, texts: RuleTexts, rules: Rulebook, call: GovernedCall, judgement: Judgement
     ) -> Decision:
         explanation: dict[str, Any] = {}
-        if facts.mutates:
+        if facts.mutates or facts.effects.reserved:
             self._record_rules(texts, rules)
             explanation = {"rules": rules.digest, "call": call.as_dict(), "judgement": judgement.as_dict()}
         opinion, policy = judgement.opinion, judgement.policy
         intent = call.selected_intent if rules.is_enforced else None
-        decision = Decision(opinion.verdict, policy, explanation=explanation, intent=intent)
+        warnings = tuple(one.reason for _, one in judgement.opinions if one.rule == REMINDER)
+        decision = Decision(opinion.verdict, policy, explanation=explanation, intent=intent, warnings=warnings)
         if opinion.verdict is Verdict.DENY:
             return replace(decision, report=opinion.report or ErrorReport("POLICY_DENIED", opinion.reason))
         if opinion.verdict is Verdict.ALLOW:

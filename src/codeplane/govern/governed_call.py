@@ -39,7 +39,9 @@ class GovernedCall:
     has not seen what is in them. `unaccepted` are programs of the repository that git would run and that no person has
     accepted, `executed` the touched paths that git runs, `secrets` staged paths that look secret, each with the reason.
     `verifies` says that the commands are CodePlane's own, to check the repository.
-    `reserved` says what only a person may let through.
+    `reserved` says what only a person may let through; nothing else decides over such a call.
+    `unmet_gate` names the workflow gate that the session has not passed, with the missing tools after a colon, and
+    `gate_enforcement` how strict the preset is.
     `n_equal_failures` counts how often the same call has just failed or been refused. What `shell_risk` needs to know
     (`git_runs_helpers`, `leading_away`, `variables`, `shadowed`, `is_one_repository`) is looked up for commands only.
     """
@@ -78,6 +80,8 @@ class GovernedCall:
     is_one_repository: bool = False
     verifies: bool = False
     reserved: str = ""
+    unmet_gate: str = ""
+    gate_enforcement: str = ""
     arguments_digest: str = ""
     schema_digest: str = ""
 
@@ -89,7 +93,7 @@ class GovernedCall:
     @property
     def is_governed(self) -> bool:
         """Tell whether intents, risk and approval bear on it: what agents change."""
-        return self.mutates and not self.is_person
+        return self.mutates and not self.is_person and not self.reserved
 
     @property
     def is_approved_exactly(self) -> bool:

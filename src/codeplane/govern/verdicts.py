@@ -9,6 +9,9 @@ from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.rulebook import Rulebook
 from codeplane.ledger.policy import Verdict
 
+# The rule of an opinion that lets a call through and warns its caller.
+REMINDER = "reminder"
+
 
 @dataclass(frozen=True, slots=True)
 class Opinion:

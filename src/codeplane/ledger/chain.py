@@ -20,7 +20,7 @@ from codeplane.core.canonical_json import canonical_bytes, canonical_text
 from codeplane.core.clock import Clock
 from codeplane.core.errors import CodePlaneError
 from codeplane.ledger.checkpoint import take_over
-from codeplane.ledger.ledger_views import OPERATIONS_VIEW, TASKS_VIEW
+from codeplane.ledger.ledger_views import INVOCATIONS_VIEW, OPERATIONS_VIEW, RECEIPTS_VIEW, TASKS_VIEW
 from codeplane.ledger.row_hash import HASHED_COLUMNS, row_hash
 from codeplane.ledger.seals import ChainEnd, Sealer, SealKey
 from codeplane.ledger.verification import Verification, Witness, chain_end, verify_chain
@@ -84,6 +84,12 @@ LEDGER_SCHEMA = Schema(
         CREATE INDEX events_of_budgets ON events (worktree, seq) WHERE kind IN ('begun', 'budget_reset');
         CREATE INDEX events_of_acceptance ON events (seq) WHERE kind = 'governance_decided';
         """,
+        f"""
+        CREATE INDEX events_of_presets ON events (seq) WHERE kind = 'preset_applied';
+        CREATE INDEX events_of_receipts ON events (seq) WHERE kind = 'receipt';
+        {INVOCATIONS_VIEW}
+        {RECEIPTS_VIEW}
+        """,
     ),
 )
 
@@ -100,6 +106,8 @@ _PROBES = (
     "SELECT 1 FROM events WHERE kind IN ('task_opened', 'task_closed')",
     "SELECT MAX(seq) FROM events WHERE kind IN ('begun', 'budget_reset') AND worktree = ''",
     "SELECT MAX(seq) FROM events WHERE kind = 'governance_decided'",
+    "SELECT MAX(seq) FROM events WHERE kind = 'preset_applied'",
+    "SELECT MAX(seq) FROM events WHERE kind = 'receipt'",
     "SELECT CAST(body AS BLOB) FROM checkpoint",
     "SELECT * FROM open_calls",
     "SELECT 1 FROM open_calls WHERE call_id = ''",

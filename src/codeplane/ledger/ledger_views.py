@@ -1,4 +1,4 @@
-"""The tables `tasks` and `operations` of the specification (section 12.5), as views over the event chain."""
+"""Tables of the specifications as views over the event chain: `tasks`, `operations`, `invocations`, `receipts`."""
 
 _TIME = "strftime('%Y-%m-%dT%H:%M:%fZ', {} / 1000.0, 'unixepoch')"
 
@@ -61,4 +61,37 @@ SELECT
 FROM (
     SELECT *, {_FACTS} AS facts FROM events WHERE kind IN ('finished', 'failed', 'denied', 'held')
 );
+"""  # noqa: S608 - made of constants.
+
+# Every call, and what callers and hooks say that they did: such rows are marked as claimed.
+INVOCATIONS_VIEW = f"""
+CREATE VIEW invocations AS
+SELECT
+    seq AS id,
+    COALESCE(json_extract(facts, '$.session_id'), session) AS session_id,
+    {_TIME.format("ts_ms")} AS ts,
+    COALESCE(json_extract(facts, '$.tool_name'), operation) AS tool_name,
+    COALESCE(json_extract(facts, '$.input_hash'), json_extract(facts, '$.arguments_digest'), '') AS input_hash,
+    COALESCE(json_extract(facts, '$.output_hash'), '') AS output_hash,
+    json_object('outcome', kind, 'claimed', COALESCE(json_extract(facts, '$.is_claimed'), 0),
+        'meta', json(COALESCE(json_extract(facts, '$.meta'), '{{}}'))) AS meta_json,
+    prev_hash,
+    hash
+FROM (
+    SELECT *, {_FACTS} AS facts FROM events WHERE kind IN ('finished', 'failed', 'denied', 'held', 'invocation')
+);
+"""  # noqa: S608 - made of constants.
+
+RECEIPTS_VIEW = f"""
+CREATE VIEW receipts AS
+SELECT
+    seq AS id,
+    json_extract(facts, '$.session_id') AS session_id,
+    {_TIME.format("ts_ms")} AS ts,
+    json_extract(facts, '$.receipt_type') AS receipt_type,
+    json_extract(facts, '$.payload') AS payload_json,
+    json_extract(facts, '$.payload_hash') AS payload_hash,
+    json_extract(facts, '$.signature') AS signature,
+    json_extract(facts, '$.public_meta') AS public_meta_json
+FROM (SELECT *, {_FACTS} AS facts FROM events WHERE kind = 'receipt');
 """  # noqa: S608 - made of constants.

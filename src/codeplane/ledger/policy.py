@@ -67,7 +67,8 @@ class Decision:
     """The combined verdict and the policy that settled it.
 
     `report` is what a denied or held call is answered with. `explanation` is recorded, so that the decision can be made
-    again; `intent` is the one the call is made under and `approval` the one that lets it through.
+    again; `intent` is the one the call is made under and `approval` the one that lets it through. `warnings` are for
+    the caller of a call that is let through.
     """
 
     verdict: Verdict
@@ -76,6 +77,7 @@ class Decision:
     explanation: Mapping[str, Any] = field(default_factory=dict)
     intent: str | None = None
     approval: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class Decides(Protocol):

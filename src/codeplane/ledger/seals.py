@@ -340,6 +340,13 @@ class Anchor:
         except OSError:
             return ""
 
+    def is_exposed(self) -> bool:
+        """Tell whether other users can read the key, so that its signatures prove nothing."""
+        try:
+            return bool(self._key_file.stat().st_mode & 0o077)
+        except OSError:
+            return False
+
     def keep_key(self) -> SealKey:
         """Return the key, making one where there is none; a damaged one is kept under another name.
 

@@ -14,7 +14,7 @@ from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.canonical_json import canonical_bytes
 from codeplane.core.error_registry import entry_for
 from codeplane.core.errors import CodePlaneError, ErrorReport
-from codeplane.core.hashing import sha256_bytes
+from codeplane.core.hashing import sha256_bytes, sha256_text
 from codeplane.core.logs import correlated, fields, get_logger
 from codeplane.core.paths import RepoPath
 from codeplane.core.redaction import redact, redact_value
@@ -223,6 +223,7 @@ def _ask_policies(door: Door, call: Call) -> None:
     preview = call.plan.preview if call.plan is not None and call.plan.preview is not None else _no_preview
     facts = replace(call.facts(), worktree=workspace.repository.worktree_id, preview=preview)
     call.decision = workspace.policies.decide(facts)
+    call.warnings.extend(call.decision.warnings)
     _refuse(call, call.decision)
 
 
@@ -518,6 +519,7 @@ def _ending(call: Call) -> dict[str, Any]:
     body |= {name: value for name, value in found.items() if value}
     if call.index_epoch is not None:
         body["index_epoch"] = call.index_epoch
+    body["output_hash"] = sha256_text(call.text if call.error is None else call.error.message)
     return body | (context.noted if context is not None else {})
 
 

@@ -71,7 +71,7 @@ def _tool(card: Card, *, is_full: bool) -> dict[str, Any]:
     }
     if is_full:
         tool["annotations"] = _annotations(card)
-        tool["inputSchema"] = {**schema, "properties": {**schema["properties"], "session_id": _SESSION}}
+        tool["inputSchema"] = {**schema, "properties": {"session_id": _SESSION, **schema["properties"]}}
         if card["name"] != CALL:
             tool["outputSchema"] = envelope_schema(card["result_schema"])
     return tool

@@ -152,6 +152,11 @@ class Places:
         return self.shared / "memory.db"
 
     @property
+    def tokens(self) -> Path:
+        """Return the directory of signed tokens."""
+        return self.shared / "tokens"
+
+    @property
     def owners(self) -> Path:
         """Return the directory of the liveness locks of working processes."""
         return self.shared / "owners"

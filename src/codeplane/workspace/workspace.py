@@ -44,7 +44,7 @@ from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, open_ledger_database
 from codeplane.ledger.owners import Ownership
 from codeplane.ledger.policy import AfterPolicy, Decides
-from codeplane.ledger.seals import Anchor, Sealer
+from codeplane.ledger.seals import Anchor, Sealer, SealKey
 from codeplane.ledger.sessions import SessionRegistry
 from codeplane.ledger.task_book import TaskBook
 from codeplane.ledger.tasks import RepoSnapshot, TaskLimits, limits_of
@@ -140,6 +140,7 @@ class Workspace:
             lambda path, sha256: last_writer(chain, self.editor.records, path, sha256),
             self._shell_context,
             self._secrets,
+            self._unmet_gate,
         )
         return Gate(sources, chain, ApprovalBook(chain, self.clock, self.ids), SessionsMemory(chain), around)
 
@@ -153,6 +154,31 @@ class Workspace:
 
     def _ledger_anchor(self) -> Anchor:
         return Anchor(self.places.user.ledger_seals, self.repo_id, self.places.ledger)
+
+    def signing_key(self) -> SealKey:
+        """Return the key that signs receipts and tokens, which is that of the ledger.
+
+        Raises:
+            CodePlaneError: NO_SIGNING_KEY when it cannot be kept, or when others can read it.
+        """
+        anchor = self._ledger_anchor()
+        try:
+            key = anchor.keep_key()
+        except OSError as error:
+            raise CodePlaneError(
+                "NO_SIGNING_KEY", f"The signing key cannot be kept: {error.strerror or error}."
+            ) from error
+        if anchor.is_exposed():
+            raise CodePlaneError(
+                "NO_SIGNING_KEY", "The signing key can be read by other users.", hint="A person runs `chmod 600` on it."
+            )
+        return key
+
+    def _unmet_gate(self, session: str) -> tuple[str, str]:
+        # 5 ms that only changes need.
+        from codeplane.memory.workflow_gates import unmet_gate  # noqa: PLC0415
+
+        return unmet_gate(self.chain, session)
 
     def _shell_context(self, commands: tuple[str, ...]) -> "ShellContext":
         # 15 ms that only calls with commands need.
@@ -565,8 +591,8 @@ def locate_places(start: Path, user: UserPlaces | None = None) -> Places:
 
 
 def _keeps_memory(row: LedgerRow) -> bool:
-    """Tell whether a row has the hash of a memory, which later rows are compared with."""
-    return "memory" in row.body
+    """Tell whether a row has the hash of a memory, which later rows are compared with, or the preset in force."""
+    return "memory" in row.body or row.kind == "preset_applied"
 
 
 def _content(path: Path) -> bytes:

@@ -13,6 +13,7 @@ from codeplane.govern.policies.risk import Risk
 from codeplane.govern.policies.scope import Scope
 from codeplane.govern.policies.staged_secrets import StagedSecrets
 from codeplane.govern.policies.team_rules import TeamRules
+from codeplane.govern.policies.workflow_gates import WorkflowGates
 from codeplane.govern.policies.write_metadata import WriteMetadata
 from codeplane.govern.verdicts import GatePolicy
 
@@ -27,6 +28,7 @@ POLICIES: tuple[GatePolicy, ...] = (
     WriteMetadata(),
     Scope(),
     TeamRules(),
+    WorkflowGates(),
     CircuitBreaker(),
     Risk(),
     HumanApproval(),
