@@ -14,22 +14,15 @@ from codeplane.core.ids import RandomIds
 from codeplane.memory.canonical import sha256
 from codeplane.memory.cycle_steps import PHASES
 from codeplane.memory.governance import verify_receipt
-from codeplane.memory.guarded_cycle import advance_with_pack
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
 from support.doors import call, error_of, open_test_workspace, result_of
-from support.simple_packs import Pack, provide_pack
 
 HASH = "0" * 64
 INPUTS: dict[str, dict[str, Any]] = {
     "ROUTER": {"user_input": "Why does the pool hang?"},
     "DRAFT": {"draft": "The pool hangs because a worker keeps the lock."},
 }
-
-
-@pytest.fixture(autouse=True)
-def packs(monkeypatch: pytest.MonkeyPatch) -> None:
-    provide_pack(monkeypatch)
 
 
 def start(door: Door, **given: Any) -> int:
@@ -367,12 +360,10 @@ def _breaks(*_arguments: Any) -> None:
 
 def test_a_pack_that_was_asked_for_on_its_own_advances_a_session_that_waits_for_it(door: Door) -> None:
     session = start(door)
-    pack = Pack([], [], HASH, 0)
-    with door.workspace.memory.write() as writing:
-        assert not advance_with_pack(writing, session, {}, pack)
+    wanted = {"session_id": session, "query": "pool"}
+    assert not result_of(call(door, "context_pack", wanted))["advanced"]
     phase(door, session, "ROUTER")
-    with door.workspace.memory.write() as writing:
-        assert advance_with_pack(writing, session, {}, pack)
+    assert result_of(call(door, "context_pack", wanted))["advanced"]
     assert phase(door, session, "DRAFT")["status"] == "ok"
 
 

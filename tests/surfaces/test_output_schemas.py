@@ -116,6 +116,7 @@ REFUSED: list[Step] = [
     ("delegate_intent", {"session": "s-1", "paths": ["src"]}),
     ("git_pull", {}),
     ("git_push", {}),
+    ("import_data", {"source_file": "lessons.json"}),
     ("import_experiences", {"filename": "lessons.json"}),
     ("refactor_apply", {"refactor_id": "rf_000000"}),
     ("refactor_cancel", {"refactor_id": "rf_000000"}),

@@ -26,7 +26,8 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _RULE = re.compile(r"\b(?:always|never|must|should)\b", re.IGNORECASE)
 _PREFERENCE = re.compile(r"\b(?:prefer|i want|i need|i like)\b", re.IGNORECASE)
 _FACT = re.compile(r"\w+ is \w+", re.IGNORECASE)
-_POLICY_KEYS = ("behavioral_violation", "governance", "policy")
+VIOLATION_KEY: Final = "behavioral_violation"
+_POLICY_KEYS = ("governance", "policy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,9 @@ def _candidates(connection: sqlite3.Connection, episode: sqlite3.Row) -> Iterato
             yield _Candidate(kind, _title(f"{one.approach} ({one.situation})"), body, 1)
             return
     keys = json.loads(episode["context_keys_json"])
+    if VIOLATION_KEY in keys:
+        # Violations become a policy by their number, not one by one.
+        return
     for sentence in _SENTENCE.split(episode["summary"]):
         found = _kind_of(sentence.strip(), str(episode["source"]), keys)
         if found is not None:

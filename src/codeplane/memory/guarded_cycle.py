@@ -6,18 +6,21 @@ counts. State is read from the sealed steps, in the transaction that writes the 
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_text
 from codeplane.core.redaction import redact
+from codeplane.memory.consolidation import consolidate
+from codeplane.memory.context_pack import Pack, PackRequest, build_pack
 from codeplane.memory.cycle_steps import PHASES, Standing, add_step, standing_of
 from codeplane.memory.episodes import Episode, normal_keys, record_episode
 from codeplane.memory.finalisation import BLOCKED, CellFact, Finalised, finalise, own_text
 from codeplane.memory.governance import INVOCATION_KIND, Notary, Terms, Verdict, mint, validate
+from codeplane.memory.settings import MemorySettings
 from codeplane.memory.store import Writing, generation_of
 from codeplane.memory.violations import record_success, record_violation
 
@@ -31,53 +34,13 @@ MAX_INPUT: Final = 20_000
 _MOST: Final = {"byte_budget": 1_000_000, "max_cells": 500, "max_experiences": 500, "min_trust": 3}
 
 
-class Packed(Protocol):
-    """What the context pack gives."""
-
-    @property
-    def cells(self) -> Iterable[Any]:
-        """Return the cells, each with an `id`."""
-        ...
-
-    @property
-    def experiences(self) -> Iterable[Any]:
-        """Return the episodes, each with an `id`."""
-        ...
-
-    @property
-    def context_hash(self) -> str:
-        """Return the hash over both."""
-        ...
-
-    @property
-    def byte_count(self) -> int:
-        """Return the size."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class PackWish:
-    """What to pack."""
-
-    scope: str
-    byte_budget: int
-    keys: tuple[str, ...] = ()
-    max_cells: int = 20
-    max_experiences: int = 10
-    query: str = ""
-    paths: tuple[str, ...] = ()
-    min_trust: int = 0
-    now_ms: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class CycleParts:
-    """What the cycle uses besides the store; `consolidate` returns None when nothing is due."""
+    """What the cycle uses besides the store; `stale` tells which code a lesson is about has changed."""
 
     notary: Notary
-    pack: Callable[[sqlite3.Connection, PackWish], Packed]
-    consolidate: Callable[[Writing, str], Any]
-    byte_budget: int
+    settings: MemorySettings
+    stale: Callable[[tuple[tuple[str, str], ...]], list[str]] = lambda _recorded: []
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +141,9 @@ def _skip_to_final(writing: Writing, standing: Standing, given: Mapping[str, Any
 
 def _context_pack(writing: Writing, standing: Standing, given: Mapping[str, Any], parts: CycleParts) -> _Ran:
     snapshot, router = standing.data("SNAPSHOT") or {}, standing.data("ROUTER") or {}
-    wish = PackWish(
+    wanted = PackRequest(
         scope=standing.scope,
-        byte_budget=_number(given, "byte_budget", parts.byte_budget),
+        byte_budget=_number(given, "byte_budget", parts.settings.byte_budget_default),
         keys=_texts(given.get("context_keys")) or _texts(snapshot.get("context_keys")),
         max_cells=_number(given, "max_cells", 20),
         max_experiences=_number(given, "max_experiences", 10),
@@ -189,12 +152,12 @@ def _context_pack(writing: Writing, standing: Standing, given: Mapping[str, Any]
         min_trust=_number(given, "min_trust", 0),
         now_ms=writing.now_ms,
     )
-    return packed_step(parts.pack(writing.connection, wish))
+    return packed_step(build_pack(writing.connection, wanted, stale=parts.stale))
 
 
-def packed_step(packed: Packed) -> _Ran:
+def packed_step(packed: Pack) -> _Ran:
     """Return the outcome of CONTEXT_PACK for a pack."""
-    cells, experiences = [_plain(one) for one in packed.cells], [_plain(one) for one in packed.experiences]
+    cells, experiences = list(packed.cells), list(packed.experiences)
     output = {
         "packed_cells": cells,
         "packed_experiences": experiences,
@@ -205,7 +168,7 @@ def packed_step(packed: Packed) -> _Ran:
     return "ok", output, {**ids, "context_hash": packed.context_hash, "byte_count": packed.byte_count}
 
 
-def advance_with_pack(writing: Writing, session_id: int, given: Mapping[str, Any], packed: Packed) -> bool:
+def advance_with_pack(writing: Writing, session_id: int, given: Mapping[str, Any], packed: Pack) -> bool:
     """Store a pack as the session's CONTEXT_PACK if that is its turn; tell whether it was."""
     standing = standing_of(writing.connection, session_id)
     if standing.expected != "CONTEXT_PACK":
@@ -312,8 +275,9 @@ def _memory_update(writing: Writing, standing: Standing, given: Mapping[str, Any
     experience_id = record_episode(writing, episode)
     if is_valid:
         record_success(writing, standing.session_id, standing.scope, f"Governance passed: {summary}")
-    consolidated = parts.consolidate(writing, standing.scope)
-    stored = {"outcome": outcome, "experience_id": experience_id, "consolidated": consolidated is not None}
+    threshold = parts.settings.consolidation_threshold
+    is_consolidated = consolidate(writing, standing.scope, threshold, parts.settings).processed > 0
+    stored = {"outcome": outcome, "experience_id": experience_id, "consolidated": is_consolidated}
     return "ok", stored, stored
 
 

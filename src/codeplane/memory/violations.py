@@ -4,11 +4,10 @@ import json
 import sqlite3
 from typing import Final
 
-from codeplane.core.canonical_json import digest
+from codeplane.memory.consolidation import VIOLATION_KEY, cell_key
 from codeplane.memory.episodes import Episode, normal_keys, record_episode, salience
 from codeplane.memory.store import Writing
 
-VIOLATION_KEY: Final = "behavioral_violation"
 SUCCESS_KEY: Final = "governance_success"
 ESCALATES_AT: Final = 3
 
@@ -39,12 +38,6 @@ def record_violation(writing: Writing, session_id: int, scope: str, rule: str, w
 def record_success(writing: Writing, session_id: int, scope: str, what: str) -> int:
     """Store that a cycle passed governance."""
     return record_episode(writing, Episode(what[:1000], (SUCCESS_KEY,), "success", scope=scope, session_id=session_id))
-
-
-def cell_key(scope: str, scene_keys: list[str], cell_type: str, title: str) -> str:
-    """Return the key of a cell: it depends on what the cell says, never on row ids."""
-    normal = " ".join(title.lower().split())
-    return digest({"scope": scope, "keys": sorted(scene_keys), "cell_type": cell_type, "title": normal})
 
 
 def _equal(connection: sqlite3.Connection, scope: str, rule: str) -> list[int]:

@@ -7,9 +7,10 @@ from pydantic import Field, StringConstraints
 
 from codeplane.ledger.effects import EffectClass
 from codeplane.memory.context_pack import PackRequest, build_pack, joined
+from codeplane.memory.guarded_cycle import advance_with_pack
 from codeplane.operations.code_places import stale_places
 from codeplane.operations.command import Command
-from codeplane.operations.memory_access import global_reading, memory_of
+from codeplane.operations.memory_access import global_reading, memory_of, memory_writing
 from codeplane.operations.models import PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, planned
 
@@ -43,6 +44,7 @@ class ContextPackResult(Result):
     byte_count: int
     phase: str = PHASE
     sure: bool
+    advanced: bool = Field(False, description="Whether the session waited for this pack.")
     dropped: list[dict[str, Any]] = Field(default_factory=list, description="What was left out and why.")
 
 
@@ -74,11 +76,17 @@ def _handle(context: CallContext, request: ContextPackRequest) -> ContextPackRes
             left = wanted.byte_budget - pack.byte_count - 25 * wanted.max_experiences
             rest = replace(wanted, byte_budget=max(0, left), max_cells=0)
             pack = joined(pack, build_pack(connection, rest))
+    is_advanced = False
+    if request.session_id is not None:
+        with memory_writing(context) as writing:
+            given = request.model_dump(mode="json", exclude_none=True)
+            is_advanced = advance_with_pack(writing, request.session_id, given, pack)
     return ContextPackResult(
         packed_context=pack.context(),
         context_hash=pack.context_hash,
         byte_count=pack.byte_count,
         sure=pack.is_sure,
+        advanced=is_advanced,
         dropped=list(pack.dropped),
     )
 
@@ -106,7 +114,7 @@ CONTEXT_PACK = Operation(
     summary="What earlier work teaches about a task, files or definitions, in a few lines.",
     request_type=ContextPackRequest,
     result_type=ContextPackResult,
-    effect=EffectClass.READ,
+    effect=EffectClass.RECORD,
     plan=planned(_handle),
     render=_render,
     reads_index=True,

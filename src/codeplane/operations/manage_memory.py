@@ -1,5 +1,6 @@
 """What people do with memory: look at it, verify, repair, share, take over, promote and forget."""
 
+import platform
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,6 +11,7 @@ from pydantic import Field
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
+from codeplane.core.version import VERSION
 from codeplane.edit.images import FileImage
 from codeplane.edit.records import Change, State
 from codeplane.ledger.chain import LedgerRow, RowFilter
@@ -18,6 +20,7 @@ from codeplane.memory import exchange
 from codeplane.memory.consolidation import n_waiting
 from codeplane.memory.experiences import experience_of, record, row_of
 from codeplane.memory.forgetting import forget, purge, rebuild_derived
+from codeplane.memory.retrieval import Question, find
 from codeplane.memory.schema import PROTECTED
 from codeplane.memory.store import MemoryStore
 from codeplane.memory.verification import verify_rows, written_rows
@@ -384,5 +387,125 @@ PROMOTE_EXPERIENCE = Operation(
         help="Make an experience known in all repositories of this user.",
         shows=lambda result: (f"It is global experience {result.model_dump()['global_id']}.",),
         arguments=("id",),
+    ),
+)
+
+
+def _init(context: CallContext, _request: NoArguments) -> Document:
+    store = memory_of(context)
+    return Document(database=str(store.path), generation=store.generation(), is_sealed=store.signer is not None)
+
+
+INIT_MEMORY = Operation(
+    name="init_memory",
+    family=_FAMILY,
+    summary="Create the memory of this repository, if there is none.",
+    request_type=NoArguments,
+    result_type=Document,
+    effect=EffectClass.RECORD,
+    plan=planned(_init),
+    examples=(Example("Create it", {}),),
+    audience=Audience.SHELL,
+    command=Command(
+        path=("memory", "init"),
+        help="Create the database and its signing key; what exists is left as it is. Agents' settings are not touched.",
+        shows=lambda result: (f"Memory is at {result.model_dump()['database']}.",),
+    ),
+)
+
+
+def _doctor(context: CallContext, _request: NoArguments) -> Document:
+    workspace, store = context.workspace, memory_of(context)
+    problems = [*store.database.problems(), *_verify(context, NoArguments()).model_dump()["problems"]]
+    with store.read() as connection:
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    return Document(
+        database=str(store.path),
+        schema_version=version,
+        tables=f"{len(_SPECIFIED & tables)} of {len(_SPECIFIED)}",
+        signing_key="present" if store.signer is not None else "missing",
+        runtime=platform.python_version(),
+        server_version=VERSION,
+        token_directory=str(workspace.places.tokens),
+        problems=problems,
+    )
+
+
+# Tables of the specification that are no views over the ledger.
+_SPECIFIED = frozenset(
+    [
+        "experiences",
+        "reasoning_sessions",
+        "reasoning_thoughts",
+        "workflow_sessions",
+        "activity_log",
+        "memory_sessions",
+        "memory_tokens",
+        "episodic_experiences",
+        "consolidation_meta",
+        "scenes",
+        "cells",
+        "cell_evidence",
+    ]
+)
+
+DOCTOR_MEMORY = Operation(
+    name="doctor_memory",
+    family=_FAMILY,
+    summary="Check the memory of this repository: file, schema, key, seals.",
+    request_type=NoArguments,
+    result_type=Document,
+    effect=EffectClass.READ,
+    plan=planned(_doctor),
+    examples=(Example("Check it", {}),),
+    audience=Audience.SHELL,
+    command=Command(
+        path=("memory", "doctor"),
+        help="Show where memory is and whether it is sound; exit code 1 when it is not.",
+        shows=lambda result: (
+            Facts(tuple((name.replace("_", " "), str(value)) for name, value in result.model_dump().items() if value)),
+        ),
+        is_finding=lambda result: bool(result.model_dump()["problems"]),
+    ),
+)
+
+
+def _bench(context: CallContext, _request: NoArguments) -> Document:
+    """Ask for every experience by its own situation: it should be among the first five."""
+    clock = context.workspace.clock
+    query = "SELECT id, situation FROM experiences WHERE archived_at IS NULL ORDER BY id DESC LIMIT ?"
+    times: list[float] = []
+    n_found = 0
+    with memory_of(context).read() as connection:
+        rows = connection.execute(query, (_BENCHED,)).fetchall()
+        for row in rows:
+            begun = clock.monotonic()
+            hits = find(connection, Question(row["situation"], now_ms=clock.now_ms()), 5).hits
+            times.append(clock.monotonic() - begun)
+            n_found += any(hit.id == row["id"] for hit in hits)
+    times.sort()
+    p95_ms = round(times[int(len(times) * 0.95)] * 1000, 1) if times else 0.0
+    return Document(questions=len(rows), found_in_first_five=n_found, p95_ms=p95_ms)
+
+
+_BENCHED = 500
+
+BENCH_MEMORY = Operation(
+    name="bench_memory",
+    family=_FAMILY,
+    summary="Measure how well and how fast memory answers here.",
+    request_type=NoArguments,
+    result_type=Document,
+    effect=EffectClass.READ,
+    plan=planned(_bench),
+    examples=(Example("Measure", {}),),
+    audience=Audience.SHELL,
+    command=Command(
+        path=("memory", "bench"),
+        help="Ask for the newest 500 experiences by their situation; show how many are found, and the time.",
+        shows=lambda result: (
+            Facts(tuple((name.replace("_", " "), str(value)) for name, value in result.model_dump().items())),
+        ),
     ),
 )

@@ -15,16 +15,18 @@ from codeplane.edit.records import Change
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.memory import reasoning
 from codeplane.memory.project_context import PROJECT_CONTEXT_FILE, as_file, parse
+from codeplane.operations.command import Command
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.memory_access import memory_of
 from codeplane.operations.memory_cycle import FAMILY, PROFILES, MemoryRequest
+from codeplane.operations.memory_knowledge import plan_import
 from codeplane.operations.models import PathText, Result
 from codeplane.operations.operation import CallContext, Example, Operation, Plan, planned
 from codeplane.workspace.workspace import Workspace
 
 CONTEXT_PATH = RepoPath.parse(PROJECT_CONTEXT_FILE)
 _COUNTED = ("experiences", "reasoning_sessions", "workflow_sessions", "memory_sessions", "cells", "scenes")
-_HOOKS_COME = "Hooks for agents are installed by a person with `cpl connect`; this tool changes nothing."
+_HOOKS_COME = "CodePlane has no hooks for agents yet; this tool changes nothing."
 
 
 class HooksRequest(MemoryRequest):
@@ -33,7 +35,7 @@ class HooksRequest(MemoryRequest):
     hooks: list[Annotated[str, StringConstraints(min_length=1, max_length=60)]] | str = Field(
         default_factory=lambda: ["all"], description="Names of events, or all."
     )
-    settings_path: PathText | None = Field(None, description="Not used: `cpl connect` knows the files.")
+    settings_path: PathText | None = Field(None, description="Not used.")
     project_hooks: bool = Field(False, description="Not used, likewise.")
     update_settings: bool = Field(True, description="Not used, likewise.")
 
@@ -61,7 +63,7 @@ class UninstallHooksResult(Result):
 INSTALL_HOOKS = Operation(
     name="install_hooks",
     family=FAMILY,
-    summary="Ask for hooks of agents; a person decides, and installs them with `cpl connect`.",
+    summary="Ask for hooks of agents; there are none yet, and a person decides.",
     request_type=HooksRequest,
     result_type=InstallHooksResult,
     effect=EffectClass.RECORD,
@@ -71,13 +73,13 @@ INSTALL_HOOKS = Operation(
     render=lambda result: result.message,
     profiles=PROFILES,
     when_to_use=("An old workflow asks for it.",),
-    when_not_to_use=("Otherwise: a person runs `cpl connect`.",),
+    when_not_to_use=("Otherwise: it changes nothing yet.",),
     examples=(Example("All", {}),),
 )
 UNINSTALL_HOOKS = Operation(
     name="uninstall_hooks",
     family=FAMILY,
-    summary="Ask to remove hooks of agents; a person decides, and removes them with `cpl connect`.",
+    summary="Ask to remove hooks of agents; there are none yet, and a person decides.",
     request_type=HooksRequest,
     result_type=UninstallHooksResult,
     effect=EffectClass.RECORD,
@@ -87,7 +89,7 @@ UNINSTALL_HOOKS = Operation(
     render=lambda result: result.message,
     profiles=PROFILES,
     when_to_use=("An old workflow asks for it.",),
-    when_not_to_use=("Otherwise: a person runs `cpl connect`.",),
+    when_not_to_use=("Otherwise: it changes nothing yet.",),
     examples=(Example("All", {}),),
 )
 
@@ -244,6 +246,12 @@ HEALTH_CHECK = Operation(
     effect=EffectClass.READ,
     plan=planned(_health),
     render=lambda result: "\n".join([result.status, *result.issues, *result.warnings]),
+    command=Command(
+        path=("memory", "health"),
+        help="Show whether memory works; exit code 1 when it does not.",
+        shows=lambda result: (f"{result.status}", *result.issues, *result.warnings),
+        is_finding=lambda result: not result.healthy,
+    ),
     profiles=PROFILES,
     when_to_use=("Answers of memory look wrong.",),
     when_not_to_use=("For the index: `cpl status` shows it.",),
@@ -364,4 +372,54 @@ GET_PROJECT_CONTEXT = Operation(
     when_to_use=("To see the team's reminders.",),
     when_not_to_use=("For lessons: search_experiences finds them.",),
     examples=(Example("This repository", {}),),
+)
+
+
+class ImportDataRequest(MemoryRequest):
+    """Which file."""
+
+    source_file: PathText = Field(description="A file of the repository with an object `experiences`.")
+
+
+class ImportDataResult(Result):
+    """What became of the records."""
+
+    imported: int
+    skipped: int
+    errors: list[str] = Field(default_factory=list, description="The first five problems.")
+    total_records: int
+    source_file: str
+    message: str
+
+
+def _plan_import_data(context: CallContext, request: ImportDataRequest) -> Plan[ImportDataResult]:
+    plan = plan_import(context, request.source_file)
+
+    def work() -> ImportDataResult:
+        done = plan.work()
+        return ImportDataResult(
+            imported=done.imported,
+            skipped=done.skipped,
+            errors=done.errors,
+            total_records=done.total,
+            source_file=request.source_file,
+            message=done.message,
+        )
+
+    return Plan(work, plan.effects)
+
+
+IMPORT_DATA = Operation(
+    name="import_data",
+    family=FAMILY,
+    summary="Import experiences from an export of another store; a person decides about it.",
+    request_type=ImportDataRequest,
+    result_type=ImportDataResult,
+    effect=EffectClass.RECORD,
+    plan=_plan_import_data,
+    render=lambda result: result.message,
+    profiles=PROFILES,
+    when_to_use=("An export of another memory is to be used here.",),
+    when_not_to_use=("To record one lesson: record_experience does that.",),
+    examples=(Example("An export", {"source_file": "export.json"}),),
 )

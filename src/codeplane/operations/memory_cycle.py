@@ -1,9 +1,5 @@
 """The guarded cycle as tools: snapshot, router, phases, finalising, claimed invocations and governance."""
 
-import sqlite3
-from dataclasses import fields
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
@@ -19,15 +15,13 @@ from codeplane.memory.governance import INVOCATION_KIND, Notary, Terms
 from codeplane.memory.guarded_cycle import (
     MAX_DRAFT,
     CycleParts,
-    Packed,
-    PackWish,
     Stepped,
     finalised,
     govern,
     run_phase,
 )
-from codeplane.memory.store import Writing
 from codeplane.memory.tokens import TokenBox
+from codeplane.operations.code_places import stale_places
 from codeplane.operations.memory_access import memory_of, memory_writing
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, planned
@@ -84,34 +78,20 @@ def notary_of(context: CallContext) -> Notary:
     )
 
 
-def _parts(context: CallContext) -> CycleParts:
-    settings = context.workspace.settings.memory
+def cycle_parts(context: CallContext) -> CycleParts:
+    """Return what the cycle of this call uses.
 
-    def consolidate(writing: Writing, scope: str) -> Any:
-        n_new = writing.connection.execute(
-            "SELECT COUNT(*) FROM episodic_experiences WHERE scope = ? AND experience_id >"
-            " COALESCE((SELECT last_experience_id FROM consolidation_meta WHERE scope = ?), 0)",
-            (scope, scope),
-        ).fetchone()[0]
-        if n_new < settings.consolidation_threshold or find_spec("codeplane.memory.consolidation") is None:
-            return None
-        module = import_module("codeplane.memory.consolidation")
-        return module.consolidate(writing, scope, settings.consolidation_threshold, settings)
-
-    return CycleParts(notary_of(context), _pack, consolidate, settings.byte_budget_default)
-
-
-def _pack(connection: sqlite3.Connection, wish: PackWish) -> Packed:
-    module = import_module("codeplane.memory.context_pack")
-    known = {one.name for one in fields(PackWish)} & {one.name for one in fields(module.PackRequest)}
-    packed: Packed = module.build_pack(connection, module.PackRequest(**{name: getattr(wish, name) for name in known}))
-    return packed
+    Raises:
+        CodePlaneError: NO_SIGNING_KEY.
+    """
+    workspace = context.workspace
+    return CycleParts(notary_of(context), workspace.settings.memory, lambda recorded: stale_places(workspace, recorded))
 
 
 def _step(context: CallContext, session_id: int, phase: str, given: dict[str, Any]) -> Stepped:
     """Carry out a phase; a violation is stored before it is refused."""
     with memory_writing(context) as writing:
-        stepped = run_phase(writing, session_id, phase, given, _parts(context))
+        stepped = run_phase(writing, session_id, phase, given, cycle_parts(context))
     _refuse_violation(stepped)
     if stepped.status in {"ok", "failed"}:
         context.noted["cycle_phase"] = phase
@@ -152,7 +132,7 @@ def _snapshot(context: CallContext, request: ComplianceSnapshotRequest) -> Compl
     given = {"context": request.context, "context_keys": request.context_keys}
     with memory_writing(context) as writing:
         session_id = request.session_id or open_session(writing, request.scope)
-        stepped = run_phase(writing, session_id, "SNAPSHOT", given, _parts(context))
+        stepped = run_phase(writing, session_id, "SNAPSHOT", given, cycle_parts(context))
     _refuse_violation(stepped)
     output = stepped.output
     return ComplianceSnapshotResult(
@@ -317,7 +297,7 @@ def _finalize(context: CallContext, request: FinalizeResponseRequest) -> Finaliz
     given = {"draft": request.draft, "cells": request.cells}
     given |= {"context_hash": request.context_hash} if request.context_hash is not None else {}
     with memory_writing(context) as writing:
-        parts = _parts(context)
+        parts = cycle_parts(context)
         standing = standing_of(writing.connection, request.session_id)
         is_at_draft = standing.expected == "DRAFT" or standing.is_blocked_at("FINALIZE_RESPONSE")
         if is_at_draft:
@@ -436,7 +416,7 @@ class GovernanceValidateResult(Result):
 def _governance(context: CallContext, request: GovernanceValidateRequest) -> GovernanceValidateResult:
     given = request.model_dump(exclude={"session_id"}, exclude_none=True)
     with memory_writing(context) as writing:
-        parts = _parts(context)
+        parts = cycle_parts(context)
         standing = standing_of(writing.connection, request.session_id)
         if standing.expected == "GOVERNANCE_VALIDATE":
             output = run_phase(writing, request.session_id, "GOVERNANCE_VALIDATE", given, parts).output

@@ -506,15 +506,18 @@ class ImportExperiencesResult(Result):
     message: str
 
 
-def _plan_import(context: CallContext, request: ImportExperiencesRequest) -> Plan[ImportExperiencesResult]:
-    path = RepoPath.parse(request.filename)
+def plan_import(
+    context: CallContext, filename: str, domain: str | None = None, kind: str | None = None
+) -> Plan[ImportExperiencesResult]:
+    """Plan the import of a file of the repository, which a person decides about."""
+    path = RepoPath.parse(filename)
     check_readable(context.workspace.ignore_rules(), path)
 
     def work() -> ImportExperiencesResult:
         piece = read_whole(context.workspace.root, path, _MAX_FILE_BYTES)
         rows = parse_rows(piece.text)
         with memory_writing(context) as writing:
-            done = import_rows(writing, rows, request.filter.domain, request.filter.type)
+            done = import_rows(writing, rows, domain, kind)
         message = f"{done.imported} of {done.total} experiences imported, {done.skipped} skipped."
         return ImportExperiencesResult(
             imported=done.imported, skipped=done.skipped, total=done.total, errors=list(done.errors), message=message
@@ -530,7 +533,7 @@ IMPORT_EXPERIENCES = Operation(
     request_type=ImportExperiencesRequest,
     result_type=ImportExperiencesResult,
     effect=EffectClass.RECORD,
-    plan=_plan_import,
+    plan=lambda context, request: plan_import(context, request.filename, request.filter.domain, request.filter.type),
     render=lambda result: "\n".join([result.message, *result.errors]),
     profiles=_PROFILES,
     when_to_use=("A file of experiences from another repository is to be used here.",),

@@ -17,6 +17,7 @@ from codeplane.edit.records import Change
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.memory.presets import BUILT_IN, check_name, check_preset, parse_preset
 from codeplane.memory.workflow_gates import PRESET_KIND, active_preset
+from codeplane.operations.command import Command
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.memory_cycle import FAMILY, PROFILES, MemoryRequest, notary_of
 from codeplane.operations.memory_workflow import WorkflowId
@@ -165,6 +166,12 @@ APPLY_PRESET = Operation(
     effect=EffectClass.RECORD,
     plan=_plan_apply,
     render=lambda result: result.message,
+    command=Command(
+        path=("memory", "preset"),
+        help="Put a workflow preset into force: three-gate, minimal, strict, custom or one of .orchestration/presets.",
+        shows=lambda result: (result.message,),
+        arguments=("preset_name",),
+    ),
     profiles=PROFILES,
     when_to_use=("A person wants steps to be taken before changes.",),
     when_not_to_use=("On your own account: it waits for a person.",),
@@ -204,9 +211,16 @@ VALIDATE_CONFIG = Operation(
     effect=EffectClass.READ,
     plan=planned(_validate),
     render=lambda result: "\n".join([result.message, *result.errors, *result.warnings]),
+    command=Command(
+        path=("memory", "validate"),
+        help="Check a workflow preset, given as JSON text; exit code 1 when it is not valid.",
+        shows=lambda result: (result.message, *result.errors, *result.warnings),
+        arguments=("config",),
+        is_finding=lambda result: not result.valid,
+    ),
     profiles=PROFILES,
     when_to_use=("A preset is being written.",),
-    when_not_to_use=("For CodePlane's settings: `cpl config` checks them.",),
+    when_not_to_use=("For CodePlane's settings: `cpl status` shows them.",),
     examples=(Example("A preset without gates", {"config": {"name": "ours", "gates": {}}}),),
 )
 
