@@ -7,15 +7,18 @@ from typing import Any
 import pytest
 
 from codeplane.govern.shell_risk.classifier import classify
+from support.effort import spread
 from support.shell_cases import FILES, cases_of, confirm, context_of
 
 PART_OF_PLAIN_READING = 0.97
 N_CONFIRMED = 60
+# So many cases of each file; `make soak` judges all of them.
+N_JUDGED = 150
 
 
 def _disagreements(file: str, tmp_path: Path) -> list[str]:
     found = []
-    for case in cases_of(file):
+    for case in spread(cases_of(file), N_JUDGED):
         text = confirm.command_text(case)
         report = classify(text, case["shell"], context_of(case, tmp_path / case["id"]))
         if report.verdict.value != case["verdict"] and not case.get("borderline"):

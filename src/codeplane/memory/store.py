@@ -24,6 +24,11 @@ _SEAL_COLUMNS = frozenset({"row_hash", "seal"})
 class Signs(Protocol):
     """The key of this repository's ledger."""
 
+    @property
+    def key_id(self) -> str:
+        """Return what tells this key from another one."""
+        ...
+
     def sign(self, label: str, text: str) -> str:
         """Return the signature of a text in hexadecimal."""
         ...
@@ -96,7 +101,7 @@ class Writing:
         name = PROTECTED[table].key
         row = self.connection.execute(f"SELECT * FROM {table} WHERE {name} = ?", (key,)).fetchone()  # noqa: S608 - as above.
         row_hash = hash_of_row(table, row)
-        seal = self.signer.sign("memory", seal_text(table, key, row_hash)) if self.signer is not None else None
+        seal = seal_of(self.signer, table, key, row_hash) if self.signer is not None else None
         self.connection.execute(
             f"UPDATE {table} SET row_hash = ?, seal = ? WHERE {name} = ?",  # noqa: S608 - as above.
             (row_hash, seal, key),
@@ -180,14 +185,14 @@ def hash_of_row(table: str, row: sqlite3.Row) -> str:
     return digest({"table": table, "row": protected_values(table, row)})
 
 
-def seal_text(table: str, key: int, row_hash: str) -> str:
-    """Return the text that a row's seal signs."""
-    return f"{table}\n{key}\n{row_hash}"
+def seal_of(signer: Signs, table: str, key: int, row_hash: str) -> str:
+    """Return the seal of a row: the key's id and its signature."""
+    return f"{signer.key_id}:{signer.sign('memory', f'{table} {key} {row_hash}')}"
 
 
 def is_sealed_by(signer: Signs, table: str, key: int, row: sqlite3.Row) -> bool:
     """Tell whether a row's seal was made with this key for this content."""
-    expected = signer.sign("memory", seal_text(table, key, hash_of_row(table, row)))
+    expected = seal_of(signer, table, key, hash_of_row(table, row))
     return hmac.compare_digest(str(row["seal"] or "").encode(), expected.encode())
 
 

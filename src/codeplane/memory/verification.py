@@ -66,7 +66,8 @@ def _problem(
     if row_hash != row["row_hash"]:
         return "was changed"
     if signer is not None and not is_sealed_by(signer, table, key, row):
-        return "has no valid seal"
+        is_foreign = ":" in str(row["seal"]) and not str(row["seal"]).startswith(f"{signer.key_id}:")
+        return "was sealed with another key (another user or home directory)" if is_foreign else "has no valid seal"
     if name not in recorded:
         return None if signer is not None else "is not in the ledger"
     if recorded[name] is None:

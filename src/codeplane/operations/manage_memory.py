@@ -434,21 +434,11 @@ def _doctor(context: CallContext, _request: NoArguments) -> Document:
 
 # Tables of the specification that are no views over the ledger.
 _SPECIFIED = frozenset(
-    [
-        "experiences",
-        "reasoning_sessions",
-        "reasoning_thoughts",
-        "workflow_sessions",
-        "activity_log",
-        "memory_sessions",
-        "memory_tokens",
-        "episodic_experiences",
-        "consolidation_meta",
-        "scenes",
-        "cells",
-        "cell_evidence",
-    ]
-)
+    {
+        "activity_log", "cell_evidence", "cells", "consolidation_meta", "episodic_experiences", "experiences",
+        "memory_sessions", "memory_tokens", "reasoning_sessions", "reasoning_thoughts", "scenes", "workflow_sessions",
+    }
+)  # fmt: skip
 
 DOCTOR_MEMORY = Operation(
     name="doctor_memory",

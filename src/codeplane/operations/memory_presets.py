@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
@@ -21,7 +21,7 @@ from codeplane.operations.command import Command
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.memory_cycle import FAMILY, PROFILES, MemoryRequest, notary_of
 from codeplane.operations.memory_workflow import WorkflowId
-from codeplane.operations.models import PathText, Result
+from codeplane.operations.models import PathText, Result, as_object
 from codeplane.operations.operation import CallContext, Example, Operation, Plan, planned
 from codeplane.operations.write_access import writable
 from codeplane.workspace.workspace import Workspace
@@ -179,10 +179,13 @@ APPLY_PRESET = Operation(
 )
 
 
+JsonObject = Annotated[dict[str, Any], BeforeValidator(as_object)]
+
+
 class ValidateConfigRequest(MemoryRequest):
     """The preset to check."""
 
-    config: dict[str, Any] = Field(description="A preset: name, gates, token_ttl, enforcement.")
+    config: JsonObject = Field(description="A preset: name, gates, token_ttl, enforcement.")
 
 
 class ValidateConfigResult(Result):

@@ -80,6 +80,12 @@ def generated_command(name: str, short_help: str) -> click.Command:
             group.add_command(_made(operation, command))
     if name == "ledger":
         group.add_command(export_command)
+    if name == "memory":
+        # 150 ms that no other group needs.
+        from codeplane.surfaces.cli.memory_demo import command as demo_command  # noqa: PLC0415
+
+        group.add_command(demo_command)
+        group.add_command(group.commands["init"], "install")
     return group
 
 
@@ -148,7 +154,9 @@ def _preview(workspace: Workspace, name: str, hold_ids: Sequence[str]) -> None:
 
 def _finish(operation: AnyOperation, command: Command, answer: Answer, *, as_json: bool) -> int:
     if operation.audience is Audience.AGENT:
-        return finish(answer, as_json=as_json)
+        code = finish(answer, as_json=as_json)
+        has_findings = code == OK and answer.result is not None and command.is_finding(answer.result)
+        return FINDINGS if has_findings else code
     if answer.result is None:
         return show_failure(answer.error or ErrorReport("INTERNAL_ERROR", "There is no answer."), as_json=as_json)
     if as_json:
