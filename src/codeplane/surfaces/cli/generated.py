@@ -56,6 +56,10 @@ _GROUP_HELP = {
         Each row is hashed over the row before it and sealed with a key in the user state directory. `verify` names the
         first row that was changed, forged, removed or inserted, and says what is not proven. `export --recipe` tells
         how an export is verified without CodePlane.""",
+    "memory": """Record, find, share, verify and forget what was learned.
+
+        Memory is one file per repository. Every row is hashed, sealed and named in the ledger, so `verify` finds what
+        was changed behind its back. Nothing is shared with other repositories or with a team before you say so.""",
     "policy": "Show and check intents and policies, accept what arrived with the repository, switch intents on or off.",
     "task": """Group calls into tasks and bound what they may do.
 
