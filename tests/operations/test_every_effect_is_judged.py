@@ -273,11 +273,6 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "review_memory": (
         Sample({}),
         Sample({"apply_overrides": True}, _has_overrides),
-        Sample(
-            {"apply_overrides": True, "approve": ["one"]},
-            _has_overrides,
-            (("review_memory", {"apply_overrides": True}),),
-        ),
     ),
     "show_friction": (Sample({}),),
     "verify_memory": (Sample({}),),

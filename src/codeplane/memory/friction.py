@@ -9,7 +9,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any, Final
 
-from codeplane.memory.friction_codes import content_for, enforcement_of, note_for
+from codeplane.memory.friction_codes import TEST_FAILURE, content_for, enforcement_of, note_for
 from codeplane.memory.records import NewRecord, add_record, open_record
 from codeplane.memory.settings import FrictionSettings
 from codeplane.memory.store import Writing
@@ -135,7 +135,8 @@ def _candidate(friction: Friction, code: str, n_times: int, settings: FrictionSe
         content = {}
     return NewRecord(
         kind,
-        phase=friction.phase,
+        "friction_signal" if code.startswith(TEST_FAILURE) else "rejection_pattern",
+        friction.phase,
         domain_anchor_ids=(anchor,),
         rejection_codes=(code,),
         origin_strategy_id=friction.strategy_id or None,

@@ -12,6 +12,8 @@ from codeplane.core.redaction import redact
 from codeplane.memory.anchors import ROOT_ANCHOR, folder_of
 
 _PLANNERS_PREFIXES: Final = ("PLAN_", "PACK_", "EXEC_", "MEMORY_")
+# A test run that failed is known by its fingerprint, which follows this.
+TEST_FAILURE: Final = "TEST_FAILURE:"
 _MAX_VALUE: Final = 80
 _MAX_SHAPE: Final = 600
 # Codes whose type is not `informational`.
@@ -51,13 +53,18 @@ _MISTAKES: Final = frozenset(
 
 def enforcement_of(code: str) -> str | None:
     """Return the type of memory that a repeated code makes; None when it teaches nothing."""
-    is_lesson = code in _MISTAKES or code.startswith(_PLANNERS_PREFIXES)
+    is_lesson = code in _MISTAKES or code.startswith((*_PLANNERS_PREFIXES, TEST_FAILURE))
     return _SPECIAL.get(code) or ("informational" if is_lesson else None)
 
 
 def note_for(code: str, operation: str, anchor: str, n_times: int) -> str:
     """Return the sentence that a memory of a repeated rejection says."""
     place = "in this repository" if anchor == ROOT_ANCHOR else f"in {printable_name(folder_of(anchor))}"
+    if code.startswith(TEST_FAILURE):
+        return (
+            f"The same tests failed in {n_times} sessions {place}."
+            f" Find out with {operation} whether they fail before your change."
+        )
     entry = find_entry(code)
     why = f"{_sentence(entry.message)} {_sentence(entry.required_action)}" if entry is not None else f"Code {code}."
     return f"{operation} failed {n_times} times {place} ({code}). {why}"
@@ -67,8 +74,8 @@ def content_for(code: str, note: str, before: str, anchor: str) -> dict[str, dic
     """Return the draft that a person completes, by the name of its column; informational memories have only a note."""
     kind = enforcement_of(code)
     if kind == "few_shot":
-        shot = {"instruction": note, "before": before, "after": "", "antiPattern": before, "whyWrong": code}
-        return {"few_shot": {**shot, "scaffolded": True}}
+        shot = {"instruction": note, "before": before, "after": "", "whyWrong": code, "scaffolded": True}
+        return {"few_shot": shot}
     if kind == "plan_rule":
         pattern = "**" if anchor == ROOT_ANCHOR else f"{folder_of(anchor)}/**"
         condition = f"any(nodes.change where targetFile ~ {json.dumps(pattern, ensure_ascii=False)})"
@@ -88,7 +95,7 @@ def call_in_short(operation: str, arguments: object) -> str:
 
 def _shape(value: object) -> object:
     if isinstance(value, dict):
-        return {str(name): _shape(one) for name, one in value.items() if one not in (None, [], {}, "")}
+        return {str(name): _shape(one) for name, one in value.items() if one or (one == 0 and one is not False)}
     if isinstance(value, list | tuple):
         return [_shape(one) for one in value[:5]]
     if isinstance(value, str) and (len(value) > _MAX_VALUE or "\n" in value):

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from codeplane.memory.anchors import resolve
+from codeplane.memory.anchors import resolve, seed_anchors
 from codeplane.memory.friction import Friction, record_friction, record_resolution, unresolved
 from codeplane.memory.friction_codes import call_in_short, enforcement_of
 from codeplane.memory.settings import FrictionSettings
@@ -47,6 +47,7 @@ class FrictionFeed:
         self._settings = settings
         self._open: OrderedDict[str, set[tuple[str, str]]] = OrderedDict()
         self._lock = threading.Lock()
+        self._seeded: AbstractSet[str] | None = None
 
     def observe(self, attempt: Attempt, origin: Callable[[], Origin]) -> list[list[Any]]:
         """Record an attempt if it is friction or resolves some; return the rows that were written, for the ledger.
@@ -62,9 +63,13 @@ class FrictionFeed:
         return self._resolve(attempt, waiting, origin)
 
     def _record(self, attempt: Attempt, origin: Callable[[], Origin]) -> list[list[Any]]:
+        directories = self._directories()
         friction = self._friction(attempt)
         with self._store().write(origin()) as writing:
+            if directories is not self._seeded:
+                seed_anchors(writing.connection, directories, self._settings)
             record_friction(writing, self._settings, friction)
+        self._seeded = directories
         with self._lock:
             if attempt.session in self._open:
                 self._open[attempt.session].add((friction.operation, friction.anchors[0]))

@@ -316,7 +316,7 @@ def _pack_item(row: sqlite3.Row, anchors: list[str]) -> dict[str, Any]:
         "anchor": max(anchors, key=depth_of),
         "state": row["state"],
     }
-    return item | {name: shot[name] for name in ("before", "after", "antiPattern", "whyWrong") if shot.get(name)}
+    return item | {name: shot[name] for name in ("before", "after", "antiPattern") if shot.get(name)}
 
 
 def _columns(record: NewRecord) -> dict[str, Any]:

@@ -83,8 +83,8 @@ def _derived_problems(connection: sqlite3.Connection) -> list[str]:
         except sqlite3.DatabaseError:
             problems.append(f"{table} does not match its rows; `cpl memory repair` rebuilds it")
     wanted = (
-        "SELECT value, id FROM experiences, json_each(paths) UNION"
-        " SELECT '::' || value, id FROM experiences, json_each(symbols)"
+        "SELECT value, experiences.id FROM experiences, json_each(paths) UNION"
+        " SELECT '::' || value, experiences.id FROM experiences, json_each(symbols)"
     )
     stored = "SELECT place, experience_id FROM experience_places"
     for one, other in ((wanted, stored), (stored, wanted)):

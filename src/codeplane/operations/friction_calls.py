@@ -1,7 +1,7 @@
 """Which calls are friction: changes by agents that were refused or failed, and later ones that succeeded."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from codeplane.core.callers import CallerKind
 from codeplane.core.errors import CodePlaneError
@@ -10,6 +10,9 @@ from codeplane.core.paths import RepoPath
 from codeplane.operations.answer import Outcome
 from codeplane.operations.call_record import Call
 from codeplane.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from codeplane.memory.friction_feed import Attempt
 
 _log = get_logger(__name__)
 _PATH_FIELDS: Final = frozenset(
@@ -22,31 +25,33 @@ def note_friction(workspace: Workspace, call: Call) -> None:
     """Let memory learn from a call; whatever goes wrong here, the call's outcome stays."""
     if call.budget is None or call.context is None or call.caller.kind is not CallerKind.AGENT:
         return
-    is_friction = call.outcome in _FRICTION and call.error is not None
+    is_friction = call.outcome in _FRICTION or call.evidence.failure_fingerprint is not None
     # A success teaches something only where an earlier call failed.
     if not (is_friction or (call.outcome is Outcome.FINISHED and workspace.has_memory)):
         return
     if not workspace.learns_from_friction:
         return
     try:
-        # 10 ms that only repositories with memory need.
-        from codeplane.memory.friction_feed import Attempt  # noqa: PLC0415
-
-        attempt = Attempt(
-            call.operation.name,
-            call.label,
-            _paths_of(call),
-            call.digest,
-            call.error.error if call.error is not None else None,
-            call.call_id,
-            call.arguments,
-        )
-        noted = workspace.friction.observe(attempt, lambda: workspace.origin(call.label, call.caller.client))
+        noted = workspace.friction.observe(_attempt(call), lambda: workspace.origin(call.label, call.caller.client))
     except (CodePlaneError, OSError) as error:
         _log.warning("friction was not recorded", extra=fields(operation=call.operation.name, reason=str(error)))
         return
     if noted:
         call.context.noted["memory"] = [*call.context.noted.get("memory", ()), *noted]
+
+
+def _attempt(call: Call) -> "Attempt":
+    # 10 ms that only repositories with memory need.
+    from codeplane.memory.friction_codes import TEST_FAILURE  # noqa: PLC0415
+    from codeplane.memory.friction_feed import Attempt  # noqa: PLC0415
+
+    code, fingerprint, paths = call.error.error if call.error is not None else None, call.digest, _paths_of(call)
+    failure = call.context.failure if call.context is not None else None
+    if code is None and failure is not None and call.evidence.failure_fingerprint is not None:
+        fingerprint = call.evidence.failure_fingerprint
+        code = f"{TEST_FAILURE}{fingerprint[-12:]}"
+        paths = tuple(dict.fromkeys(name.partition("::")[0] for name in failure.failing_tests))
+    return Attempt(call.operation.name, call.label, paths, fingerprint, code, call.call_id, call.arguments)
 
 
 def _paths_of(call: Call) -> tuple[str, ...]:

@@ -82,9 +82,10 @@ class _File:
         return self.path.text.rpartition("/")[2]
 
     def document(self) -> dict[str, Any]:
-        asks = self.override.summary if self.override is not None else self.problem
+        asks = self.override.summary if self.override is not None else "nothing that can be used"
         # What arrives with the repository counts only when a person has accepted it.
-        return {"file": self.path.text, "digest": self.image.sha256, "asks": asks, "state": "pending", "trust": 1}
+        found = {"file": self.path.text, "digest": self.image.sha256, "asks": asks, "state": "pending", "trust": 1}
+        return found | ({"problem": self.problem} if self.problem else {})
 
 
 def _override_files(workspace: Workspace) -> list[_File]:
@@ -210,8 +211,8 @@ def _show_review(result: Document) -> Shown:
     headers = ("id", "state", "type", "folder", "since", "age", "note")
     shown: list[Table | Facts | str] = [Table(headers, rows, "" if rows else "No memories yet.")]
     shown += [
-        f"{printable_name(one['file'])} waits for a person: {printable_name(one['asks'])}."
-        " `cpl memory review --apply-overrides` accepts it."
+        f"{printable_name(one['file'])} waits for a person; it asks for {printable_name(one['asks'])}."
+        " Accept it with `cpl memory review --apply-overrides`."
         for one in document.get("overrides", ())
     ]
     shown += [
@@ -290,8 +291,11 @@ def _show_friction(result: Document) -> Shown:
     facts = (
         ("rejections", str(found["rejections"])),
         ("not yet corrected", str(found["pending_corrections"])),
-        ("most read", ", ".join(f"{printable_name(one['path'])} ({one['n']})" for one in found["retrieval_hot_spots"])),
-        ("by hour", ", ".join(f"{one['hour']} {one['n']}" for one in found["trend"])),
+        (
+            "most read",
+            ", ".join(f"{printable_name(one['path'])} ({one['n']})" for one in found["retrieval_hot_spots"]) or "none",
+        ),
+        ("by hour", ", ".join(f"{one['hour']} {one['n']}" for one in found["trend"]) or "none"),
         ("pending memories", str(len(found["memories"]["pending"]))),
     )
     return (
