@@ -10,6 +10,7 @@ import pytest
 
 from codeplane.core.clock import ManualClock
 from codeplane.core.errors import CodePlaneError
+from codeplane.edit.editor import Editor
 from codeplane.ledger.chain import RowFilter
 from codeplane.memory.friction_feed import FrictionFeed
 from codeplane.operations.answer import Outcome
@@ -250,6 +251,22 @@ def test_a_bad_override_file_is_put_aside_and_stops_nothing(door: Door, text: ob
     assert problem in (place / "rejected/a.json.error.txt").read_text(encoding="utf-8")
     assert (place / "rejected/a.json").exists()
     assert (place / "processed/b.json").exists()
+
+
+def test_an_override_file_that_changes_meanwhile_leaves_files_and_memory_alone(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _override(door, a={"note": "Good."})
+    apply = Editor.apply
+
+    def changed_meanwhile(editor: Editor, *arguments: Any, **options: Any) -> Any:
+        _override(door, a={"note": "Evil."})
+        return apply(editor, *arguments, **options)
+
+    monkeypatch.setattr(Editor, "apply", changed_meanwhile)
+    assert error_of(call(door, "review_memory", {"apply_overrides": True}, by=person())) == "STALE_FILE"
+    assert not _rows(door, "memory_records")
+    assert [one.name for one in (door.workspace.root / OVERRIDES).iterdir()] == ["a.json"]
 
 
 def test_the_digest_shows_what_was_refused_where(door: Door) -> None:
