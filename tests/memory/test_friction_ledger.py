@@ -104,6 +104,7 @@ def test_the_table_of_anchors_follows_the_folders(store: MemoryStore) -> None:
         ("CONTENT_NOT_FOUND", "few_shot"),
         ("TEST_FAILURE:0123456789ab", "informational"),
         ("INTERNAL_ERROR", None),
+        ("CIRCUIT_OPEN", None),
         ("DISK_FULL", None),
         ("CANCELLED", None),
         ("GIT_REMOTE_UNREACHABLE", None),

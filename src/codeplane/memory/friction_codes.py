@@ -15,7 +15,7 @@ _PLANNERS_PREFIXES: Final = ("PLAN_", "PACK_", "EXEC_", "MEMORY_")
 # A test run that failed is known by its fingerprint, which follows this.
 TEST_FAILURE: Final = "TEST_FAILURE:"
 _MAX_VALUE: Final = 80
-_MAX_SHAPE: Final = 600
+_MAX_SHAPE: Final = 300
 # Codes whose type is not `informational`.
 _SPECIAL: Final = {
     **dict.fromkeys(
@@ -35,10 +35,11 @@ _SPECIAL: Final = {
     "PLAN_POLICY_VIOLATION": "plan_rule",
     "PLAN_SCOPE_VIOLATION": "plan_rule",
 }
-# Mistakes of the caller; faults of the machine, the network or CodePlane teach nothing about the code.
+# Mistakes of the caller. Faults of the machine, the network or CodePlane teach nothing about the code, and neither
+# do refusals that follow from earlier calls (CIRCUIT_OPEN, TASK_BUDGET_EXCEEDED).
 _MISTAKES: Final = frozenset(
     {
-        "APPROVAL_DENIED", "CIRCUIT_OPEN", "FILE_BINARY", "FILE_EXISTS", "FILE_IGNORED", "FILE_NOT_FOUND",
+        "APPROVAL_DENIED", "FILE_BINARY", "FILE_EXISTS", "FILE_IGNORED", "FILE_NOT_FOUND",
         "FILE_TOO_LARGE", "GIT_CONFLICTS", "GIT_DETACHED_HEAD", "GIT_HOOK_FAILED", "GIT_IDENTITY_MISSING",
         "GIT_NOTHING_TO_COMMIT", "GIT_NOT_MERGED", "GIT_NO_OPERATION", "GIT_OPERATION_IN_PROGRESS",
         "GIT_PATH_UNKNOWN", "GIT_PUSH_REJECTED", "GIT_REF_AMBIGUOUS", "GIT_REF_EXISTS", "GIT_REF_INVALID",
@@ -46,7 +47,7 @@ _MISTAKES: Final = frozenset(
         "INTENT_MISMATCH", "INTENT_NOT_ACTIVE", "INTENT_REQUIRED", "INVALID_MUTATION_CLASS", "NOT_A_DIRECTORY",
         "NOT_A_FILE", "PATH_INVALID", "PATH_OUTSIDE_REPOSITORY", "POLICY_DENIED", "PROTECTED_PATH",
         "REFACTOR_CONFLICT", "REFACTOR_DIVERGENCE", "REFACTOR_EXPIRED", "SCOPE_VIOLATION", "SECRET_FILE",
-        "STALE_FILE", "TASK_BUDGET_EXCEEDED", "TEST_RUNNER_NOT_FOUND", "UNDO_CONFLICT",
+        "STALE_FILE", "TEST_RUNNER_NOT_FOUND", "UNDO_CONFLICT",
     }
 )  # fmt: skip
 
