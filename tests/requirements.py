@@ -338,4 +338,28 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
             "test_too_many_files_are_bounded_and_said",
         ),
     ),
+    "FRICTION-CANDIDATE": (
+        "the same rejection three times makes one candidate; counts survive rotation",
+        (
+            "test_the_same_mistake_three_times_makes_a_candidate",
+            "test_three_sessions_that_the_gate_refuses_alike_make_a_candidate",
+            "test_no_count_is_lost_by_rotation",
+        ),
+    ),
+    "FRICTION-LIFE": (
+        "memories are promoted, approved and expire by type and time; people decide the rest",
+        (
+            "test_time_takes_a_pending_memory_as_far_as_its_type_allows",
+            "test_two_windows_that_passed_at_once_are_two_steps_at_their_own_times",
+            "test_an_exception_in_the_middle_of_promotion_leaves_nothing",
+            "test_people_decide_only_where_the_life_cycle_has_that_step",
+        ),
+    ),
+    "FRICTION-OVERRIDES": (
+        "override files count only when a person accepts them; a bad one stops nothing",
+        (
+            "test_override_files_wait_until_a_person_accepts_them",
+            "test_a_bad_override_file_is_put_aside_and_stops_nothing",
+        ),
+    ),
 }

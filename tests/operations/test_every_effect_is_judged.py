@@ -63,6 +63,11 @@ def _dirty(world: World) -> None:
     write(world.tree, {"a.txt": "changed\n", "new.txt": "new\n"})
 
 
+def _has_overrides(world: World) -> None:
+    folder = ".orchestration/memory/overrides"
+    write(world.tree, {f"{folder}/a.json": '{"id": "one", "note": "Take care."}', f"{folder}/b.json": "no JSON"})
+
+
 def _has_code(world: World) -> None:
     write(
         world.tree, {"code.py": "def f(): pass\n", "use.py": "from code import f\nf()\n", "Box.java": "class Box {}\n"}
@@ -298,7 +303,13 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "memory_status": (Sample({}),),
     "merge_memory": (Sample({}),),
     "promote_experience": (Sample({"id": 1}),),
+    "list_memories": (Sample({}),),
     "repair_memory": (Sample({}),),
+    "review_memory": (
+        Sample({}),
+        Sample({"apply_overrides": True}, _has_overrides),
+    ),
+    "show_friction": (Sample({}),),
     "verify_memory": (Sample({}),),
     "get_experience": (Sample({"id": 1}),),
     "git_branch": (

@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 from codeplane.ledger.effects import EffectClass
 from codeplane.memory.context_pack import PackRequest, build_pack, joined
 from codeplane.memory.guarded_cycle import advance_with_pack
+from codeplane.memory.records import active_memories
 from codeplane.operations.code_places import stale_places
 from codeplane.operations.command import Command
 from codeplane.operations.memory_access import global_reading, memory_of, memory_writing
@@ -69,7 +70,8 @@ def _handle(context: CallContext, request: ContextPackRequest) -> ContextPackRes
     workspace = context.workspace
     wanted = pack_request(context, request)
     with memory_of(context).read() as connection:
-        pack = build_pack(connection, wanted, stale=lambda recorded: stale_places(workspace, recorded))
+        memories = active_memories(connection, request.paths, workspace.settings.memory.friction)
+        pack = build_pack(connection, wanted, memories, lambda recorded: stale_places(workspace, recorded))
     with global_reading(context) as connection:
         if connection is not None:
             # What is left of the budget goes to what holds in all repositories.
@@ -93,13 +95,17 @@ def _handle(context: CallContext, request: ContextPackRequest) -> ContextPackRes
 
 def _render(result: ContextPackResult) -> str:
     packed = result.packed_context
-    lines = [f"{one['type']}: {one.get('note') or one['text']}" for one in packed["memories"]]
+    lines = [f"{one['type']}: {one.get('note') or one['text']}{_example(one)}" for one in packed["memories"]]
     lines += [f"{one['type']} ({one['evidence']} times{_doubt(one)}): {one['body']}" for one in packed["cells"]]
     lines += [f"#{one['id']} {one['type']}{_doubt(one)}: {one['summary']}" for one in packed["experiences"]]
     if result.dropped:
         reasons = sorted({str(one["reason"]) for one in result.dropped})
         lines.append(f"{len(result.dropped)} more left out ({', '.join(reasons)})")
     return "\n".join(lines) or "Nothing was learned about this yet."
+
+
+def _example(item: dict[str, Any]) -> str:
+    return f" Worked: {item['after']}" if item.get("after") else ""
 
 
 def _doubt(item: dict[str, Any]) -> str:

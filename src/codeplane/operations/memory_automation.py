@@ -19,7 +19,7 @@ from codeplane.operations.command import Command
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.memory_access import memory_of
 from codeplane.operations.memory_cycle import FAMILY, PROFILES, MemoryRequest
-from codeplane.operations.memory_knowledge import plan_import
+from codeplane.operations.memory_knowledge import import_effects, import_file
 from codeplane.operations.models import PathText, Result
 from codeplane.operations.operation import CallContext, Example, Operation, Plan, planned
 from codeplane.workspace.workspace import Workspace
@@ -393,20 +393,20 @@ class ImportDataResult(Result):
 
 
 def _plan_import_data(context: CallContext, request: ImportDataRequest) -> Plan[ImportDataResult]:
-    plan = plan_import(context, request.source_file)
+    effects = import_effects(context, request.source_file)
+    return Plan(lambda: _import_data(context, request), effects)
 
-    def work() -> ImportDataResult:
-        done = plan.work()
-        return ImportDataResult(
-            imported=done.imported,
-            skipped=done.skipped,
-            errors=done.errors,
-            total_records=done.total,
-            source_file=request.source_file,
-            message=done.message,
-        )
 
-    return Plan(work, plan.effects)
+def _import_data(context: CallContext, request: ImportDataRequest) -> ImportDataResult:
+    done = import_file(context, request.source_file)
+    return ImportDataResult(
+        imported=done.imported,
+        skipped=done.skipped,
+        errors=done.errors,
+        total_records=done.total,
+        source_file=request.source_file,
+        message=done.message,
+    )
 
 
 IMPORT_DATA = Operation(

@@ -506,24 +506,31 @@ class ImportExperiencesResult(Result):
     message: str
 
 
-def plan_import(
-    context: CallContext, filename: str, domain: str | None = None, kind: str | None = None
-) -> Plan[ImportExperiencesResult]:
-    """Plan the import of a file of the repository, which a person decides about."""
+def import_effects(context: CallContext, filename: str) -> Effects:
+    """Return the effects of an import: it reads a file of the repository, and a person decides about it."""
     path = RepoPath.parse(filename)
     check_readable(context.workspace.ignore_rules(), path)
+    return Effects(reads=(path,), reserved=f"import the experiences in {path}")
 
-    def work() -> ImportExperiencesResult:
-        piece = read_whole(context.workspace.root, path, _MAX_FILE_BYTES)
-        rows = parse_rows(piece.text)
-        with memory_writing(context) as writing:
-            done = import_rows(writing, rows, domain, kind)
-        message = f"{done.imported} of {done.total} experiences imported, {done.skipped} skipped."
-        return ImportExperiencesResult(
-            imported=done.imported, skipped=done.skipped, total=done.total, errors=list(done.errors), message=message
-        )
 
-    return Plan(work, Effects(reads=(path,), reserved=f"import the experiences in {path}"))
+def import_file(
+    context: CallContext, filename: str, domain: str | None = None, kind: str | None = None
+) -> ImportExperiencesResult:
+    """Import a file of the repository."""
+    piece = read_whole(context.workspace.root, RepoPath.parse(filename), _MAX_FILE_BYTES)
+    rows = parse_rows(piece.text)
+    with memory_writing(context) as writing:
+        done = import_rows(writing, rows, domain, kind)
+    message = f"{done.imported} of {done.total} experiences imported, {done.skipped} skipped."
+    return ImportExperiencesResult(
+        imported=done.imported, skipped=done.skipped, total=done.total, errors=list(done.errors), message=message
+    )
+
+
+def _plan_import(context: CallContext, request: ImportExperiencesRequest) -> Plan[ImportExperiencesResult]:
+    effects = import_effects(context, request.filename)
+    wanted = request.filter
+    return Plan(lambda: import_file(context, request.filename, wanted.domain, wanted.type), effects)
 
 
 IMPORT_EXPERIENCES = Operation(

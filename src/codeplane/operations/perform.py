@@ -30,6 +30,7 @@ from codeplane.operations.answer import Answer, AnswerMeta, Outcome
 from codeplane.operations.call_record import Call, CallControls
 from codeplane.operations.cursors import make_cursor
 from codeplane.operations.evidence import Evidence, evidence_of, repository_state
+from codeplane.operations.friction_calls import note_friction
 from codeplane.operations.models import Request
 from codeplane.operations.operation import AnyOperation, CallContext
 from codeplane.operations.recovery import recover_interrupted, state_of
@@ -449,6 +450,7 @@ def _observe_after(door: Door, call: Call) -> None:
     outcome = call.outcome.value if call.outcome else Outcome.FAILED.value
     _check_quality(workspace, call)
     workspace.gate.observe(call.facts(), outcome, call.error.error if call.error else None, _seen(call))
+    note_friction(workspace, call)
     if not workspace.after_policies:
         return
     result = call.result.model_dump(mode="json") if call.result is not None else None

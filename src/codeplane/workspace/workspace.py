@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from codeplane.govern.shell_risk.context import ShellContext
     from codeplane.index.reconcile import IndexState
     from codeplane.index.repository_index import RepositoryIndex
+    from codeplane.memory.friction_feed import FrictionFeed
     from codeplane.memory.store import MemoryStore, Origin
     from codeplane.workspace.git_bracket import GitBracket, GitLease
 
@@ -105,7 +106,7 @@ class Workspace:
         self.chain = EventChain(database, clock)
         self.sessions = SessionRegistry(database, clock, ids, loaded.values.sessions)
         self.tasks = TaskBook(self.chain, clock, ids)
-        self.sessions.on_end = self.tasks.close_session
+        self.sessions.on_end = self._end_session
         self.tracer = open_tracer(loaded.values.telemetry)
         self.ownership = Ownership(places.owners, ids.new("own"))
         self.after_policies: tuple[AfterPolicy, ...] = ()
@@ -383,6 +384,47 @@ class Workspace:
         from codeplane.memory.store import MemoryStore  # noqa: PLC0415
 
         return MemoryStore(self.places.memory, self.clock, self._ledger_anchor().keep_key())
+
+    @cached_property
+    def friction(self) -> "FrictionFeed":
+        """Return what learns from calls that were refused or failed."""
+        # As for memory.
+        from codeplane.memory.friction_feed import FrictionFeed  # noqa: PLC0415
+
+        return FrictionFeed(lambda: self.memory, lambda: self.tracked().directories, self.settings.memory.friction)
+
+    @property
+    def learns_from_friction(self) -> bool:
+        """Tell whether calls that fail are recorded in memory."""
+        return self.settings.memory.memory_enabled and self.settings.memory.friction.enable_friction_ledger
+
+    def promote_memories(self) -> int:
+        """Take the steps of memories that are due by now; return how many were taken.
+
+        Raises:
+            CodePlaneError: the store cannot be written.
+        """
+        settings = self.settings.memory
+        if not (settings.memory_enabled and self.has_memory):
+            return 0
+        # As for memory.
+        from codeplane.memory.records import is_anything_due, promote  # noqa: PLC0415
+
+        now_ms = self.clock.now_ms()
+        with self.memory.read() as connection:
+            if not is_anything_due(connection, settings.friction, now_ms):
+                return 0
+        with self.memory.write(self.origin()) as writing:
+            done = promote(writing, settings.friction, now_ms)
+        self.record("memories_promoted", {"memory": writing.noted, "states": done.changed})
+        return done.n_changed
+
+    def _end_session(self, label: str) -> None:
+        self.tasks.close_session(label)
+        try:
+            self.promote_memories()
+        except CodePlaneError as error:
+            _log.warning("memories could not be promoted", extra=fields(error=error.code, reason=error.message))
 
     @property
     def has_memory(self) -> bool:

@@ -203,9 +203,10 @@ class ServerHost:
             _log.error("the event chain does not verify", extra=fields(row=found.first_bad_seq, problem=found.problem))
             return
         try:
+            await anyio.to_thread.run_sync(self.workspace.promote_memories, abandon_on_cancel=True)
             n_rows = await anyio.to_thread.run_sync(self.workspace.retire_rows, abandon_on_cancel=True)
         except CodePlaneError as error:
-            _log.warning("old rows could not be retired", extra=fields(error=error.code, reason=error.message))
+            _log.warning("maintenance after the start failed", extra=fields(error=error.code, reason=error.message))
             return
         if n_rows:
             _log.info("old rows of the ledger were retired", extra=fields(rows=n_rows))
