@@ -19,6 +19,9 @@ _ROWS: Final = 3
 _MERSENNE: Final = (1 << 61) - 1
 SIMILAR_FROM: Final = 0.5
 _SAME_FROM: Final = 0.62
+# In a short text every word counts.
+_FEW_WORDS: Final = 8
+_SAME_IF_SHORT: Final = 0.85
 MAX_CANDIDATES: Final = 200
 
 _LEADING_BRANCH = re.compile(r"^\s*\[[\w./-]+\]\s*")
@@ -103,7 +106,8 @@ def is_duplicate(first: Shape, second: Shape) -> bool:
         return True
     if first.facts != second.facts or first.n_negations != second.n_negations:
         return False
-    if similarity(first, second) < _SAME_FROM or _is_reordered(first, second):
+    is_short = min(len(first.words), len(second.words)) < _FEW_WORDS
+    if similarity(first, second) < (_SAME_IF_SHORT if is_short else _SAME_FROM) or _is_reordered(first, second):
         return False
     # A word that was exchanged for another may turn the meaning; words that were only added seldom do.
     only_first, only_second = first.words - second.words, second.words - first.words
