@@ -27,6 +27,7 @@ MAX_CHARACTERS: Final = 500
 MAX_DEPTH: Final = 30
 # A plan of 1,000 nodes and two nested quantifiers over all of them would take a million steps.
 MAX_STEPS: Final = 250_000
+MAX_GLOBBED_CHARACTERS: Final = 4096
 
 _TOKEN: Final = re.compile(
     r"""
@@ -48,7 +49,7 @@ class ConditionError(ValueError):
 
 
 class ConditionTooCostlyError(Exception):
-    """Deciding the condition on this plan would take more than `MAX_STEPS` steps."""
+    """Deciding the condition on this plan would take too long, measured in steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +313,9 @@ class _Decision:
 def _compares(left: Any, comparison: Comparison) -> bool:
     sign, right = comparison.sign, comparison.value
     if sign == "~":
+        # Matching walks up the directories, which takes quadratic time.
+        if isinstance(left, str) and len(left) > MAX_GLOBBED_CHARACTERS:
+            raise ConditionTooCostlyError
         return isinstance(left, str) and comparison.glob.matches(left)
     if sign in _ORDER:
         return type(left) in {int, str} and type(left) is type(right) and _ORDER[sign](left, right)
