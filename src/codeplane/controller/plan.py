@@ -81,9 +81,14 @@ def fingerprint_of(document: Mapping[str, Any]) -> str:
 
 
 def digest_of(document: Mapping[str, Any]) -> str:
-    """Return `sha256:` and the digest of the document, with keys sorted by code point and no white space."""
-    text = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return f"sha256:{sha256_bytes(text.encode('utf-8'))}"
+    """Return `sha256:` and the digest of the document."""
+    return f"sha256:{sha256_bytes(canonical_json(document))}"
+
+
+def canonical_json(document: Mapping[str, Any]) -> bytes:
+    """Return the one spelling of a document; unlike RFC 8785 it sorts keys by code point."""
+    text = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
 
 
 def filled(document: Mapping[str, Any], work_id: str, pack_hash: str) -> dict[str, Any]:
