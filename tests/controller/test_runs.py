@@ -10,12 +10,21 @@ import pytest
 from codeplane.controller.budget import Budget, cost_of
 from codeplane.controller.codes import Code, Violation
 from codeplane.controller.states import Event, Run, RunState, after, after_exhausted, after_plan
-from codeplane.controller.verbs import BUDGET_SAFE, OFFERED, VERBS, admit, suggested_verb
+from codeplane.controller.verbs import BUDGET_SAFE, OFFERED, VERBS, Admission, suggested_verb
+from codeplane.controller.verbs import admit as admit_request
 from support.effort import repeated
 from support.plans import judge, put
 
 PATCH = {"planNodeId": "n1", "targetFile": "src/billing/rates.py", "edits": [{"type": "replace_text"}]}
 NOTE = {"relativePath": "note.txt", "content": "x" * 39_900}
+
+
+def admit(run: Run, verb: str, arguments: dict[str, Any]) -> Admission:
+    return admit_request(run, _request(verb, arguments))
+
+
+def _request(verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"verb": verb, "args": arguments}
 
 
 def _details(run: Run, verb: str, arguments: dict[str, Any]) -> list[str]:
@@ -52,7 +61,7 @@ def test_a_patch_before_a_plan_is_refused_and_a_plan_is_suggested() -> None:
 def test_a_missing_argument_is_named_and_the_same_verb_is_suggested() -> None:
     admission = admit(Run(), "read_file_lines", {"startLine": 1})
     assert admission.deny_reasons == ("PLAN_MISSING_REQUIRED_FIELDS",)
-    assert admission.violations[0].pointer == "/targetFile"
+    assert admission.violations[0].pointer == "/args/targetFile"
     assert suggested_verb(admission.run, "read_file_lines", admission.violations) == "read_file_lines"
 
 
@@ -62,7 +71,11 @@ def _blocked() -> Run:
         admission = admit(run, "write_scratch_file", NOTE)
         if admission.violations:
             assert [violation.detail for violation in admission.violations] == ["budget_blocked"]
-            assert run.budget.used_tokens <= 60_000 < run.budget.used_tokens + cost_of(NOTE)
+            assert (
+                run.budget.used_tokens
+                <= 60_000
+                < run.budget.used_tokens + cost_of(_request("write_scratch_file", NOTE))
+            )
             return admission.run
         run = admission.run
     raise AssertionError
@@ -102,7 +115,7 @@ def test_a_budget_safe_verb_is_never_stopped_by_the_budget(verb: str) -> None:
 
 def test_denied_turns_cost_as_much_as_others() -> None:
     run = admit(Run(), "apply_code_patch", PATCH).run
-    assert run.budget.used_tokens == cost_of(PATCH)
+    assert run.budget.used_tokens == cost_of(_request("apply_code_patch", PATCH))
 
 
 @pytest.mark.parametrize(
@@ -174,6 +187,24 @@ def test_arguments_are_checked_by_the_table_of_verbs(verb: str, arguments: dict[
     assert _details(Run(), verb, arguments) == details
 
 
+@pytest.mark.parametrize("request_", [{}, {"verb": None}, {"verb": 3}, {"verb": ["x"]}, {"verb": "Read_File_Lines"}])
+def test_a_request_without_a_known_verb_is_refused(request_: dict[str, Any]) -> None:
+    assert [violation.detail for violation in admit_request(Run(), request_).violations] == ["verb_unknown"]
+
+
+@pytest.mark.parametrize("arguments", ["text", [], 3, True])
+def test_arguments_that_are_not_an_object_are_refused(arguments: Any) -> None:
+    admission = admit_request(Run(), {"verb": "list_scoped_files", "args": arguments})
+    assert [violation.pointer for violation in admission.violations] == ["/args"]
+
+
+def test_a_request_nested_too_deeply_is_refused() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert admit(Run(), "read_file_lines", {"targetFile": deep}).deny_reasons == ("PLAN_MISSING_REQUIRED_FIELDS",)
+
+
 def test_no_sequence_of_turns_spends_more_than_the_threshold_on_what_is_not_safe() -> None:
     chance = random.Random(3)
     for _ in range(repeated(20)):
@@ -182,9 +213,10 @@ def test_no_sequence_of_turns_spends_more_than_the_threshold_on_what_is_not_safe
         for _ in range(40):
             verb = chance.choice(list(VERBS))
             arguments = {"targetFile": "x" * chance.randint(0, 200), "symbol": "s"}
+            cost = cost_of(_request(verb, arguments))
             admission = admit(run, verb, arguments)
             if not admission.violations and verb not in BUDGET_SAFE:
-                spent += cost_of(arguments)
-            assert admission.run.budget.used_tokens == run.budget.used_tokens + cost_of(arguments)
+                spent += cost
+            assert admission.run.budget.used_tokens == run.budget.used_tokens + cost
             run = admission.run
         assert spent <= run.budget.threshold_tokens

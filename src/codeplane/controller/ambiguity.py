@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final
 
 from codeplane.controller.case import Case, node_fault
@@ -68,7 +68,7 @@ def _occurrences(anchor: dict[str, Any], file: KnownFile) -> int:
     return file.symbols.get(anchor["symbol"], 0)
 
 
-@cache
+@lru_cache(maxsize=16)  # A memo of a pure function: the list of a team is the same for every plan.
 def _expression(hedges: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(_whole_words, hedges)), re.IGNORECASE)
 

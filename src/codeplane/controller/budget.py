@@ -35,6 +35,13 @@ class Budget:
         return self.used_tokens > self.threshold_tokens
 
 
-def cost_of(arguments: Mapping[str, Any]) -> int:
-    """Return the tokens of a request: a quarter of the bytes of its canonical JSON, rounded up."""
-    return -(-len(canonical_json(arguments)) // _BYTES_PER_TOKEN)
+def cost_of(request: Mapping[str, Any]) -> int:
+    """Return the tokens of a request: a quarter of the bytes of its canonical JSON, rounded up.
+
+    Raises:
+        ValueError: the request is nested too deeply or holds a number that cannot be written.
+    """
+    try:
+        return -(-len(canonical_json(request)) // _BYTES_PER_TOKEN)
+    except RecursionError as error:
+        raise ValueError("The request is nested too deeply.") from error

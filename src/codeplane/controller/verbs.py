@@ -109,20 +109,24 @@ class Admission:
         return codes_of(self.violations)
 
 
-def admit(run: Run, verb: str, arguments: Mapping[str, Any]) -> Admission:
-    """Ask the state, then the budget, then the arguments; the cost counts in every case."""
-    cost = cost_of(arguments)
+def admit(run: Run, request: Mapping[str, Any]) -> Admission:
+    """Ask the state, then the budget, then the arguments; the cost of the whole request counts in every case."""
+    try:
+        cost = cost_of(request)
+    except ValueError as error:
+        return _denied(run, Violation(Code.MISSING_FIELDS, "arg_type", str(error)))
     run = after(run, Event.BUDGET_RAISED)
     charged = replace(run, budget=replace(run.budget, used_tokens=run.budget.used_tokens + cost))
-    if verb not in VERBS or verb not in OFFERED[run.state]:
-        detail = "verb_not_in_state" if verb in VERBS else "verb_unknown"
+    verb = VERBS.get(request["verb"]) if isinstance(request.get("verb"), str) else None
+    if verb is None or verb.name not in OFFERED[run.state]:
+        detail = "verb_not_in_state" if verb else "verb_unknown"
         return _denied(charged, Violation(Code.SCOPE, detail, f"The state {run.state} does not offer this verb."))
-    if verb not in BUDGET_SAFE and not run.budget.admits(cost):
+    if verb.name not in BUDGET_SAFE and not run.budget.admits(cost):
         message = f"The turn costs {cost} tokens, which is more than is left."
         # Only turns that arrive while the run is blocked count towards its end.
         blocked = after(charged, Event.BUDGET_REFUSED)
         return Admission(blocked, (Violation(Code.SCOPE, "budget_blocked", message),))
-    return _denied(charged, *_check_arguments(VERBS[verb], arguments))
+    return _denied(charged, *_check_arguments(verb, request.get("args")))
 
 
 def suggested_verb(run: Run, verb: str, violations: tuple[Violation, ...]) -> str:
@@ -143,15 +147,19 @@ def _denied(run: Run, *violations: Violation) -> Admission:
     return Admission(replace(run, n_denied_while_blocked=0))
 
 
-def _check_arguments(verb: Verb, arguments: Mapping[str, Any]) -> Iterator[Violation]:
+def _check_arguments(verb: Verb, given: Any) -> Iterator[Violation]:
+    arguments: Any = {} if given is None else given
+    if not isinstance(arguments, Mapping):
+        yield Violation(Code.MISSING_FIELDS, "arg_type", "args is an object.", "/args")
+        return
     for name, wanted in verb.required.items():
         value = arguments.get(name)
         if value is None or (isinstance(value, str) and not value.strip() and name != "content"):
-            yield Violation(Code.MISSING_FIELDS, "arg_missing", f"{verb.name} needs {name}.", f"/{name}")
+            yield Violation(Code.MISSING_FIELDS, "arg_missing", f"{verb.name} needs {name}.", f"/args/{name}")
         elif not isinstance(value, wanted):
             message = f"{name} is of another type than {verb.name} needs."
-            yield Violation(Code.MISSING_FIELDS, "arg_type", message, f"/{name}", expected=wanted.__name__)
+            yield Violation(Code.MISSING_FIELDS, "arg_type", message, f"/args/{name}", expected=wanted.__name__)
     names = ONE_OF.get(verb.name, ())
     if names and not any(isinstance(arguments.get(name), str) and arguments[name].strip() for name in names):
         message = f"{verb.name} needs one of {', '.join(names)}."
-        yield Violation(Code.MISSING_FIELDS, "arg_missing", message, f"/{names[0]}")
+        yield Violation(Code.MISSING_FIELDS, "arg_missing", message, f"/args/{names[0]}")

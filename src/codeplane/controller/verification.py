@@ -70,6 +70,7 @@ def _check_validate(node: Node, case: Case) -> Iterator[Violation]:
 
 
 def _check_side_effect(node: Node, case: Case) -> Iterator[Violation]:
+    """Yield the first change that the effect would make final unchecked; one is enough, there may be very many."""
     plan = case.plan
     for change in plan.of_kind("change"):
         covering = plan.covering.get(change.node_id, ())
@@ -77,6 +78,7 @@ def _check_side_effect(node: Node, case: Case) -> Iterator[Violation]:
         if plan.is_after(node, change) and covering and not any(plan.is_after(node, check) for check in covering):
             message = f"It depends on {change.node_id} but on no validate node that covers it."
             yield node_fault(Code.VERIFICATION, "effect_before_check", node, "dependsOn", message)
+            return
 
 
 def _is_expression(pattern: str) -> bool:
