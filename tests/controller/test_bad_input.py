@@ -77,7 +77,7 @@ def test_a_huge_text_is_judged() -> None:
     assert judge(put("/nodes/0/editIntent/summary", "maybe " * 100_000)).codes == ("PLAN_WEAK_MODEL_AMBIGUOUS",)
 
 
-@pytest.mark.parametrize("place", ["/workId", "/agentId", "/runSessionId", "/nodes/2/nodeId"])
+@pytest.mark.parametrize("place", ["/workId", "/agentId", "/runSessionId", "/nodes/2/nodeId", "/nodes/3/commitGateId"])
 @pytest.mark.parametrize("value", ["../x", "a/b", ".hidden", "-x", "a\0", "a\n", "é", "x" * 65, "~", "a b"])
 def test_an_id_that_is_a_path_or_no_word_is_a_violation_of_scope(place: str, value: str) -> None:
     verdict = judge(put(place, value))

@@ -9,7 +9,7 @@ from typing import Final
 from codeplane.controller.case import Case, node_fault
 from codeplane.controller.codes import Code, Violation
 from codeplane.controller.plan import Node
-from codeplane.controller.scope import target_fault
+from codeplane.controller.scope import ID_FORM, target_fault
 
 MAX_TARGET_SYMBOLS: Final = 5
 _WORD: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
@@ -49,7 +49,7 @@ def _check_boundary(node: Node, case: Case) -> Iterator[Violation]:
             yield node_fault(Code.NOT_ATOMIC, "boundary_elsewhere", node, "atomicityBoundary", message)
     elif node.kind == "side_effect":
         gate = node.document.get("commitGateId")
-        if gate and gate.strip() and boundary != f"effect:{gate}":
+        if gate and ID_FORM.fullmatch(gate) and boundary != f"effect:{gate}":
             message = "The boundary is not the node's own commitGateId."
             yield node_fault(Code.NOT_ATOMIC, "boundary_elsewhere", node, "atomicityBoundary", message)
 
