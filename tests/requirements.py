@@ -361,5 +361,21 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
             "test_override_files_wait_until_a_person_accepts_them",
             "test_a_bad_override_file_is_put_aside_and_stops_nothing",
         ),
+    "PLAN-CODES": (
+        "each case of the controller's contract gets exactly its rejection codes",
+        ("test_each_case_of_the_contract_gets_exactly_its_codes", "test_a_gate_opens_once_after_everything_before_it"),
+    ),
+    "PLAN-ONE-FAULT": ("a plan with one fault gets one code", ("test_one_random_fault_gives_exactly_its_code",)),
+    "PLAN-HOSTILE": (
+        "no plan and no condition raises an exception or runs without end",
+        ("test_junk_anywhere_in_a_plan_never_raises", "test_every_text_is_refused_or_decided"),
+    ),
+    "PLAN-OBSERVED": (
+        "only evidence that was read in the same work counts",
+        ("test_evidence_read_in_another_work_does_not_count",),
+    ),
+    "RUN-GATES": (
+        "the state is asked before the budget, and the budget before the arguments",
+        ("test_the_first_turn_over_the_threshold_blocks_the_run",),
     ),
 }
