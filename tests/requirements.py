@@ -361,6 +361,35 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
             "test_override_files_wait_until_a_person_accepts_them",
             "test_a_bad_override_file_is_put_aside_and_stops_nothing",
         ),
+    ),
+    "MEMORY-FIND": (
+        "what was recorded is found by words and places; a question about something else is answered with nothing",
+        (
+            "test_what_was_recorded_is_found_again",
+            "test_a_question_about_something_else_gets_an_empty_pack",
+            "test_every_process_makes_the_same_cells_and_the_same_pack",
+        ),
+    ),
+    "MEMORY-SEALED": (
+        "a change of memory from outside is found and named",
+        ("test_a_change_behind_our_back_is_found_and_named", "test_a_store_that_nobody_touched_is_sound"),
+    ),
+    "MEMORY-FORGET": ("what is forgotten is gone", ("test_what_is_forgotten_is_in_no_file_any_more",)),
+    "MEMORY-LABELS": (
+        "duplicates, contradictions and secrets are told as the labelled sets say",
+        (
+            "test_contradictions_are_found_and_compatible_lessons_left_alone",
+            "test_duplicates_are_recognised_and_texts_with_other_facts_never_merged",
+            "test_planted_secrets_are_redacted",
+        ),
+    ),
+    "MEMORY-DURABLE": (
+        "what was acknowledged survives kills and parallel writers",
+        (
+            "test_what_was_acknowledged_survives_a_kill_at_any_statement",
+            "test_parallel_processes_lose_nothing",
+        ),
+    ),
     "PLAN-CODES": (
         "each case of the controller's contract gets exactly its rejection codes",
         ("test_each_case_of_the_contract_gets_exactly_its_codes", "test_a_gate_opens_once_after_everything_before_it"),
