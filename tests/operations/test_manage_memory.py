@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from codeplane.memory.verification import written_rows
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
 from support.doors import call, open_test_workspace, person, result_of
@@ -110,6 +111,56 @@ def test_an_older_version_of_a_row_that_was_put_back_is_found(door: Door) -> Non
     call(door, "tag_experience", {"id": 1, "tags": ["night"]})
     with closing(sqlite3.connect(door.workspace.places.memory, isolation_level=None)) as connection:
         connection.execute("UPDATE experiences SET tags = ?, updated_at = ?, row_hash = ?, seal = ?", old)
+    assert _verdict(door)["problems"] == ["experiences 1 is not the version that the ledger names"]
+
+
+class _KilledError(BaseException):
+    """Stands for a process that ends."""
+
+
+def _end_after_work(step: str) -> None:
+    if step == "work":
+        raise _KilledError
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("record_experience", LESSON),
+        ("tag_experience", {"id": 1, "tags": ["late"]}),
+        ("forget_memory", {"id": 1}),
+        ("run_consolidation", {"threshold": 1}),
+    ],
+)
+def test_a_process_that_ends_before_the_ledger_knows_is_no_tampering(
+    door: Door, name: str, arguments: dict[str, Any]
+) -> None:
+    _record(door)
+    with pytest.raises(_KilledError):
+        call(Door(door.workspace, door.operations, _end_after_work), name, arguments, by=person())
+    assert _verdict(door)["problems"] == []
+    _record(door, situation="Something else is slow.")
+    assert _verdict(door)["problems"] == []
+
+
+def test_the_newest_version_counts_in_whatever_order_processes_reach_the_ledger() -> None:
+    noted = [["experiences", 1, "first"], ["experiences", 1, "third", 3], ["experiences", 1, "second", 2]]
+    assert written_rows(noted) == {("experiences", 1): "third"}
+
+
+def test_notes_that_were_put_back_or_forged_hide_nothing(door: Door) -> None:
+    _record(door)
+    with closing(sqlite3.connect(door.workspace.places.memory)) as connection:
+        columns = "row_hash, seal, evidence_count, updated_at"
+        old = connection.execute(f"SELECT {columns} FROM experiences").fetchone()
+        notes = connection.execute("SELECT key, value FROM meta WHERE key LIKE 'notes %'").fetchone()
+    call(door, "record_experience", LESSON)
+    _record(door, situation="Something else is slow.")
+    with closing(sqlite3.connect(door.workspace.places.memory, isolation_level=None)) as connection:
+        connection.execute(f"UPDATE experiences SET ({columns}) = (?, ?, ?, ?) WHERE id = 1", old)
+        connection.execute("INSERT INTO meta VALUES (?, ?)", notes)
+        forged = json.dumps([json.dumps([["experiences", 1, old[0], 99]]), "00"])
+        connection.execute("INSERT INTO meta VALUES ('notes 99', ?)", (forged,))
     assert _verdict(door)["problems"] == ["experiences 1 is not the version that the ledger names"]
 
 

@@ -22,8 +22,8 @@ from codeplane.memory.experiences import experience_of, record, row_of
 from codeplane.memory.forgetting import forget, purge, rebuild_derived
 from codeplane.memory.retrieval import Question, find
 from codeplane.memory.schema import PROTECTED
-from codeplane.memory.store import MemoryStore
-from codeplane.memory.verification import verify_rows, written_rows
+from codeplane.memory.store import MemoryStore, generation_of, kept_notes
+from codeplane.memory.verification import MemoryVerdict, verify_rows, written_rows
 from codeplane.operations.command import Command, Document, Facts, NoArguments, Route, Shown
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.memory_access import memory_of, memory_writing
@@ -37,6 +37,7 @@ ATTRIBUTES_FILE = RepoPath.parse(".gitattributes")
 _ATTRIBUTES = ".orchestration/memory/*.jsonl merge=union"
 _TABLES = ("experiences", "episodic_experiences", "scenes", "cells", "memory_records", "memory_sessions")
 _PAGE = 500
+_TRIES = 5
 
 
 class ForgetRequest(Request):
@@ -115,9 +116,7 @@ def noted_rows(workspace: Workspace) -> Iterator[list[Any]]:
 def _verify(context: CallContext, _request: NoArguments) -> Document:
     workspace, store = context.workspace, memory_of(context)
     chain = workspace.chain.verify()
-    recorded = written_rows(noted_rows(workspace))
-    with store.read() as connection:
-        found = verify_rows(connection, store.signer, recorded)
+    found = _checked(workspace, store)
     problems = list(found.problems)
     if chain.problem:
         problems.insert(0, f"The ledger itself does not verify: {chain.problem}")
@@ -128,6 +127,18 @@ def _verify(context: CallContext, _request: NoArguments) -> Document:
         notes=list(found.notes),
         unprotected={table: sorted(one.derived) for table, one in PROTECTED.items() if one.derived},
     )
+
+
+def _checked(workspace: Workspace, store: MemoryStore) -> MemoryVerdict:
+    """Compare rows with notes; while others write, the two may be of different moments, so it is done again."""
+    for _ in range(_TRIES):
+        with store.read() as connection:
+            generation = generation_of(connection)
+            noted = [*noted_rows(workspace), *kept_notes(connection, store.signer)]
+            found = verify_rows(connection, store.signer, written_rows(noted))
+        if not found.problems or store.generation() == generation:
+            break
+    return found
 
 
 def _show_verdict(result: Document) -> Shown:
