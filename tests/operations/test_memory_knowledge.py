@@ -85,6 +85,20 @@ def test_a_revision_replaces_the_old_version_in_searches(door: Door) -> None:
     assert "Update 2 instead" in twice.error.message
 
 
+@pytest.mark.parametrize("threshold", [1, 100])
+@pytest.mark.parametrize("changes", [{"approach": "Use a timeout."}, {"outcome": "It still hangs at times."}])
+def test_nobody_is_told_a_version_that_was_revised(door: Door, changes: dict[str, str], threshold: int) -> None:
+    _record(door)
+    call(door, "run_consolidation", {"threshold": threshold})
+    call(door, "update_experience", {"id": 1, "changes": changes, "reason": "Measured again"})
+    told = [call(door, "context_pack", {"query": "pool hangs"}).text()]
+    call(door, "run_consolidation", {"threshold": 1})
+    told.append(call(door, "context_pack", {"query": "pool hangs"}).text())
+    for text in told:
+        assert all(value.rstrip(".") in text for value in changes.values()), text
+        assert not any(LESSON[name].rstrip(".") in text for name in changes), text
+
+
 def test_tags_are_added_once_and_the_full_text_follows(door: Door) -> None:
     _record(door)
     tagged = result_of(call(door, "tag_experience", {"id": 1, "tags": ["forking", "ci"]}))
