@@ -228,6 +228,43 @@ def test_the_teams_file_merges_and_comes_in_once(tmp_path: Path) -> None:
     assert (again["imported"], again["skipped"]) == (0, 2)
 
 
+def test_a_lesson_with_a_secret_comes_back_as_itself(door: Door) -> None:
+    _record(door, approach="export API_KEY=sk-ant-REDACTED first")
+    call(door, "export_memory", by=person())
+    assert result_of(call(door, "merge_memory", by=person()))["imported"] == 0
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"id": [1]},
+        {"revision_of": {"a": 1}},
+        {"created_at": 10**20},
+        {"created_at": 10**18},
+        {"created_at": -5},
+        {"paths": ["../x", "/etc/passwd", 5]},
+        {"situation": "half \ud800"},
+        {"tags": ["\udfff"]},
+    ],
+)
+def test_an_odd_row_of_the_teams_file_does_not_stop_the_others(door: Door, odd: dict[str, Any]) -> None:
+    rows = [{**LESSON, **odd}, {**LESSON, "situation": "The other one."}]
+    path = door.workspace.root / "odd.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    result_of(call(door, "import_memory", {"path": str(path)}, by=person()))
+    answer = result_of(call(door, "search_experiences", {"query": "zeppelin other one"}))
+    assert any(one["situation"] == "The other one." for one in answer["results"])
+    assert not any(place.startswith(("/", "..")) for one in answer["results"] for place in one["paths"])
+
+
+def test_a_store_with_a_question_mark_in_its_name_is_only_read(door: Door, tmp_path: Path) -> None:
+    place = tmp_path / "a?mode=rwc"
+    with closing(sqlite3.connect(place)) as connection:
+        connection.execute("CREATE TABLE experiences (id INTEGER)")
+    result_of(call(door, "import_memory", {"path": str(place)}, by=person()))
+    assert not (tmp_path / "a").exists()
+
+
 def test_equal_stores_export_equal_bytes(tmp_path: Path) -> None:
     texts = []
     for name in ("one", "two"):

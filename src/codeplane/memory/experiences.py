@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.redaction import redact
 from codeplane.memory.near_duplicates import (
     SIMILAR_FROM,
     Shape,
@@ -53,8 +54,8 @@ class Experience:
 
     @property
     def content_hash(self) -> str:
-        """Return the hash of what makes two experiences the same to the letter, spaces and case aside."""
-        normal = [" ".join(getattr(self, name).lower().split()) for name in TEXT_FIELDS]
+        """Return the hash of what makes two experiences the same to the letter, spaces, case and secrets aside."""
+        normal = [" ".join(redact(getattr(self, name)).lower().split()) for name in TEXT_FIELDS]
         return text_hash(self.type, self.domain, *normal)
 
 
