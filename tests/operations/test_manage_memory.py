@@ -201,6 +201,17 @@ def test_what_is_forgotten_is_in_no_file_any_more(door: Door) -> None:
     assert _verdict(door)["verdict"] == "SOUND"
 
 
+def test_forgetting_takes_only_its_own_line_out_of_the_teams_file(door: Door) -> None:
+    _record(door, situation='Say "no" to\nC:\\temp.', approach="x", reasoning="y", outcome="z")
+    _record(door, situation="The importer is slow.", approach="Read in chunks of 7.")
+    _record(door, situation="The exporter is slow.", approach="Write in chunks of 9.")
+    call(door, "export_memory", by=person())
+    for key in (1, 2):
+        assert result_of(call(door, "forget_memory", {"id": key}, by=person()))["team_file_changed"]
+    team = (door.workspace.root / ".orchestration/memory/experiences.jsonl").read_text()
+    assert [json.loads(line)["situation"] for line in team.splitlines()] == ["The exporter is slow."]
+
+
 def test_the_teams_file_merges_and_comes_in_once(tmp_path: Path) -> None:
     root = make_repository(tmp_path / "repo", {"a.txt": "a\n"})
     with open_test_workspace(root) as workspace:
