@@ -212,6 +212,15 @@ def test_forgetting_takes_only_its_own_line_out_of_the_teams_file(door: Door) ->
     assert [json.loads(line)["situation"] for line in team.splitlines()] == ["The exporter is slow."]
 
 
+def test_a_line_separator_inside_a_text_does_not_break_the_teams_file(door: Door) -> None:
+    _record(door, situation="One\u2028two\x85three.")
+    _record(door, situation="The importer is slow.", approach="Read in chunks of 7.")
+    call(door, "export_memory", by=person())
+    assert result_of(call(door, "merge_memory", by=person()))["skipped"] == 2
+    call(door, "forget_memory", {"id": 2}, by=person())
+    assert result_of(call(door, "merge_memory", by=person()))["total"] == 1
+
+
 def test_the_teams_file_merges_and_comes_in_once(tmp_path: Path) -> None:
     root = make_repository(tmp_path / "repo", {"a.txt": "a\n"})
     with open_test_workspace(root) as workspace:

@@ -87,7 +87,7 @@ def parse_rows(text: str) -> list[Any]:
 
 def _parse_lines(text: str) -> list[Any]:
     rows: list[Any] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:

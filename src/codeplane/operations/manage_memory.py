@@ -320,7 +320,7 @@ def _forget(context: CallContext, request: ForgetRequest) -> Document:
     purge(store)
     dropped = _drop_images(workspace, done.texts)
     team = _text_at(workspace, TEAM_FILE)
-    kept = [line for line in team.splitlines() if _texts_in(line) not in done.texts]
+    kept = [line for line in team.removesuffix("\n").split("\n") if _texts_in(line) not in done.texts]
     change = _change(workspace, TEAM_FILE, "".join(f"{line}\n" for line in kept)) if team else None
     if change is not None:
         # Applied without a record that could bring it back.
