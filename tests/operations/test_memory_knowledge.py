@@ -48,6 +48,14 @@ def test_what_was_recorded_is_found_again(door: Door) -> None:
     assert _found(door, "anything", paths=["src/read.py"]) == [2]
 
 
+def test_a_path_outside_is_refused_and_a_missing_file_is_named(door: Door) -> None:
+    for path in ("/etc/passwd", "../x.py"):
+        refused = call(door, "record_experience", {**LESSON, "paths": [path]})
+        assert refused.error is not None
+        assert refused.error.error == "PATH_OUTSIDE_REPOSITORY"
+    assert _record(door)["message"] == "Experience 1 recorded. There is no file src/pool.py."
+
+
 def test_a_question_about_something_else_is_answered_as_unsure(door: Door) -> None:
     _record(door)
     answer = result_of(call(door, "search_experiences", {"query": "deploy the chart to the cluster on the server"}))
