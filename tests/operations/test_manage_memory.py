@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from codeplane.memory.verification import written_rows
+from codeplane.memory.verification import verify_rows, written_rows
 from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.manage_memory import noted_rows
 from codeplane.operations.perform import Door
 from support.doors import call, open_test_workspace, person, result_of
 from support.repositories import git, make_repository
@@ -162,6 +163,15 @@ def test_notes_that_were_put_back_or_forged_hide_nothing(door: Door) -> None:
         forged = json.dumps([json.dumps([["experiences", 1, old[0], 99]]), "00"])
         connection.execute("INSERT INTO meta VALUES ('notes 99', ?)", (forged,))
     assert _verdict(door)["problems"] == ["experiences 1 is not the version that the ledger names"]
+
+
+def test_a_full_text_that_cannot_be_checked_now_is_no_tampering(door: Door) -> None:
+    _record(door)
+    with closing(sqlite3.connect(door.workspace.places.memory, isolation_level=None)) as other:
+        other.execute("PRAGMA query_only = 1")
+        other.row_factory = sqlite3.Row
+        recorded = written_rows(noted_rows(door.workspace))
+        assert verify_rows(other, door.workspace.memory.signer, recorded).problems == ()
 
 
 def test_repair_builds_derived_data_again(door: Door) -> None:

@@ -86,7 +86,10 @@ def _derived_problems(connection: sqlite3.Connection) -> list[str]:
     for table in ("experiences_fts", "cells_fts"):
         try:
             connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")  # noqa: S608 - constants.
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_CORRUPT"):
+                # The check counts as writing: the file is read-only or another process writes.
+                continue
             problems.append(f"{table} does not match its rows; `cpl memory repair` rebuilds it")
     wanted = (
         "SELECT value, experiences.id FROM experiences, json_each(paths) UNION"
