@@ -295,6 +295,18 @@ def test_a_store_with_a_question_mark_in_its_name_is_only_read(door: Door, tmp_p
     assert not (tmp_path / "a").exists()
 
 
+def test_an_export_keeps_what_others_wrote_and_drops_what_was_revised_here(door: Door) -> None:
+    _record(door)
+    call(door, "export_memory", by=person())
+    team = door.workspace.root / ".orchestration/memory/experiences.jsonl"
+    with team.open("a") as file:
+        file.write(json.dumps({**LESSON, "situation": "A colleague has met this."}) + "\n")
+    call(door, "update_experience", {"id": 1, "changes": {"outcome": "Solved."}, "reason": "Seen again"})
+    assert result_of(call(door, "export_memory", by=person()))["experiences"] == 2
+    told = {(row["situation"], row["outcome"]) for row in map(json.loads, team.read_text().splitlines())}
+    assert told == {("A colleague has met this.", LESSON["outcome"]), (LESSON["situation"], "Solved.")}
+
+
 def test_equal_stores_export_equal_bytes(tmp_path: Path) -> None:
     texts = []
     for name in ("one", "two"):

@@ -44,14 +44,28 @@ def export_rows(
     return [_exported(row) for row in rows if domain in {None, row["domain"]} and kind in {None, row["type"]}]
 
 
-def export_lines(connection: sqlite3.Connection) -> str:
-    """Return the live experiences of the project as sorted JSON lines; equal stores give equal bytes."""
+def export_lines(connection: sqlite3.Connection, team: str = "") -> str:
+    """Return the live experiences of the project as sorted JSON lines; equal stores give equal bytes.
+
+    Lines of the team's file that this store does not know yet are kept: others have written them.
+    """
     rows = connection.execute("SELECT * FROM experiences WHERE archived_at IS NULL AND scope = 'project'")
     left_out = {"id", "revision_of", "archived_at"}
     lines = {
         canonical_text({name: value for name, value in _exported(row).items() if name not in left_out}) for row in rows
     }
+    lines.update(line for line in team.split("\n") if line.strip() and not _is_known(connection, line))
     return "".join(f"{line}\n" for line in sorted(lines))
+
+
+def _is_known(connection: sqlite3.Connection, line: str) -> bool:
+    """Tell whether the store has or had the experience in a line, live or archived."""
+    try:
+        experience = _parsed(json.loads(line), 1, [])
+    except (ValueError, RecursionError):
+        return False
+    query = "SELECT 1 FROM experiences WHERE content_hash = ?"
+    return experience is not None and connection.execute(query, (experience.content_hash,)).fetchone() is not None
 
 
 def as_markdown(rows: Iterable[Mapping[str, Any]]) -> str:

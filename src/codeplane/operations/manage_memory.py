@@ -198,7 +198,7 @@ REPAIR_MEMORY = Operation(
 def _plan_export(context: CallContext, _request: NoArguments) -> Plan[Document]:
     workspace = context.workspace
     with memory_of(context).read() as connection:
-        text = exchange.export_lines(connection)
+        text = exchange.export_lines(connection, _text_at(workspace, TEAM_FILE))
 
     def write() -> Document:
         files = {TEAM_FILE: text, ATTRIBUTES_FILE: _with_attributes(_text_at(workspace, ATTRIBUTES_FILE))}
