@@ -102,6 +102,7 @@ def test_a_damaged_file_is_an_error_and_is_left_as_it_is(tmp_path: Path) -> None
     with pytest.raises(CodePlaneError) as caught:
         MemoryStore(path, ManualClock(), None)
     assert caught.value.code == "STORE_CORRUPT"
+    assert "aside" in caught.value.report().required_action
     assert path.read_bytes().startswith(b"this is not")
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from codeplane.memory.verification import verify_rows, written_rows
 from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.manage_memory import noted_rows
 from codeplane.operations.perform import Door
 from support.doors import call, open_test_workspace, person, result_of
 from support.repositories import git, make_repository
@@ -113,6 +115,65 @@ def test_an_older_version_of_a_row_that_was_put_back_is_found(door: Door) -> Non
     assert _verdict(door)["problems"] == ["experiences 1 is not the version that the ledger names"]
 
 
+class _KilledError(BaseException):
+    """Stands for a process that ends."""
+
+
+def _end_after_work(step: str) -> None:
+    if step == "work":
+        raise _KilledError
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("record_experience", LESSON),
+        ("tag_experience", {"id": 1, "tags": ["late"]}),
+        ("forget_memory", {"id": 1}),
+        ("run_consolidation", {"threshold": 1}),
+    ],
+)
+def test_a_process_that_ends_before_the_ledger_knows_is_no_tampering(
+    door: Door, name: str, arguments: dict[str, Any]
+) -> None:
+    _record(door)
+    with pytest.raises(_KilledError):
+        call(Door(door.workspace, door.operations, _end_after_work), name, arguments, by=person())
+    assert _verdict(door)["problems"] == []
+    _record(door, situation="Something else is slow.")
+    assert _verdict(door)["problems"] == []
+
+
+def test_the_newest_version_counts_in_whatever_order_processes_reach_the_ledger() -> None:
+    noted = [["experiences", 1, "first"], ["experiences", 1, "third", 3], ["experiences", 1, "second", 2]]
+    assert written_rows(noted) == {("experiences", 1): "third"}
+
+
+def test_notes_that_were_put_back_or_forged_hide_nothing(door: Door) -> None:
+    _record(door)
+    with closing(sqlite3.connect(door.workspace.places.memory)) as connection:
+        columns = "row_hash, seal, evidence_count, updated_at"
+        old = connection.execute(f"SELECT {columns} FROM experiences").fetchone()
+        notes = connection.execute("SELECT key, value FROM meta WHERE key LIKE 'notes %'").fetchone()
+    call(door, "record_experience", LESSON)
+    _record(door, situation="Something else is slow.")
+    with closing(sqlite3.connect(door.workspace.places.memory, isolation_level=None)) as connection:
+        connection.execute(f"UPDATE experiences SET ({columns}) = (?, ?, ?, ?) WHERE id = 1", old)
+        connection.execute("INSERT INTO meta VALUES (?, ?)", notes)
+        forged = json.dumps([json.dumps([["experiences", 1, old[0], 99]]), "00"])
+        connection.execute("INSERT INTO meta VALUES ('notes 99', ?)", (forged,))
+    assert _verdict(door)["problems"] == ["experiences 1 is not the version that the ledger names"]
+
+
+def test_a_full_text_that_cannot_be_checked_now_is_no_tampering(door: Door) -> None:
+    _record(door)
+    with closing(sqlite3.connect(door.workspace.places.memory, isolation_level=None)) as other:
+        other.execute("PRAGMA query_only = 1")
+        other.row_factory = sqlite3.Row
+        recorded = written_rows(noted_rows(door.workspace))
+        assert verify_rows(other, door.workspace.memory.signer, recorded).problems == ()
+
+
 def test_repair_builds_derived_data_again(door: Door) -> None:
     _record(door)
     _behind(
@@ -150,6 +211,26 @@ def test_what_is_forgotten_is_in_no_file_any_more(door: Door) -> None:
     assert _verdict(door)["verdict"] == "SOUND"
 
 
+def test_forgetting_takes_only_its_own_line_out_of_the_teams_file(door: Door) -> None:
+    _record(door, situation='Say "no" to\nC:\\temp.', approach="x", reasoning="y", outcome="z")
+    _record(door, situation="The importer is slow.", approach="Read in chunks of 7.")
+    _record(door, situation="The exporter is slow.", approach="Write in chunks of 9.")
+    call(door, "export_memory", by=person())
+    for key in (1, 2):
+        assert result_of(call(door, "forget_memory", {"id": key}, by=person()))["team_file_changed"]
+    team = (door.workspace.root / ".orchestration/memory/experiences.jsonl").read_text()
+    assert [json.loads(line)["situation"] for line in team.splitlines()] == ["The exporter is slow."]
+
+
+def test_a_line_separator_inside_a_text_does_not_break_the_teams_file(door: Door) -> None:
+    _record(door, situation="One\u2028two\x85three.")
+    _record(door, situation="The importer is slow.", approach="Read in chunks of 7.")
+    call(door, "export_memory", by=person())
+    assert result_of(call(door, "merge_memory", by=person()))["skipped"] == 2
+    call(door, "forget_memory", {"id": 2}, by=person())
+    assert result_of(call(door, "merge_memory", by=person()))["total"] == 1
+
+
 def test_the_teams_file_merges_and_comes_in_once(tmp_path: Path) -> None:
     root = make_repository(tmp_path / "repo", {"a.txt": "a\n"})
     with open_test_workspace(root) as workspace:
@@ -175,6 +256,55 @@ def test_the_teams_file_merges_and_comes_in_once(tmp_path: Path) -> None:
         again = result_of(call(door, "merge_memory", by=person()))
     assert (first["imported"], first["skipped"]) == (1, 1)
     assert (again["imported"], again["skipped"]) == (0, 2)
+
+
+def test_a_lesson_with_a_secret_comes_back_as_itself(door: Door) -> None:
+    _record(door, approach="export API_KEY=sk-ant-REDACTED first")
+    call(door, "export_memory", by=person())
+    assert result_of(call(door, "merge_memory", by=person()))["imported"] == 0
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"id": [1]},
+        {"revision_of": {"a": 1}},
+        {"created_at": 10**20},
+        {"created_at": 10**18},
+        {"created_at": -5},
+        {"paths": ["../x", "/etc/passwd", 5]},
+        {"situation": "half \ud800"},
+        {"tags": ["\udfff"]},
+    ],
+)
+def test_an_odd_row_of_the_teams_file_does_not_stop_the_others(door: Door, odd: dict[str, Any]) -> None:
+    rows = [{**LESSON, **odd}, {**LESSON, "situation": "The other one."}]
+    path = door.workspace.root / "odd.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    result_of(call(door, "import_memory", {"path": str(path)}, by=person()))
+    answer = result_of(call(door, "search_experiences", {"query": "zeppelin other one"}))
+    assert any(one["situation"] == "The other one." for one in answer["results"])
+    assert not any(place.startswith(("/", "..")) for one in answer["results"] for place in one["paths"])
+
+
+def test_a_store_with_a_question_mark_in_its_name_is_only_read(door: Door, tmp_path: Path) -> None:
+    place = tmp_path / "a?mode=rwc"
+    with closing(sqlite3.connect(place)) as connection:
+        connection.execute("CREATE TABLE experiences (id INTEGER)")
+    result_of(call(door, "import_memory", {"path": str(place)}, by=person()))
+    assert not (tmp_path / "a").exists()
+
+
+def test_an_export_keeps_what_others_wrote_and_drops_what_was_revised_here(door: Door) -> None:
+    _record(door)
+    call(door, "export_memory", by=person())
+    team = door.workspace.root / ".orchestration/memory/experiences.jsonl"
+    with team.open("a") as file:
+        file.write(json.dumps({**LESSON, "situation": "A colleague has met this."}) + "\n")
+    call(door, "update_experience", {"id": 1, "changes": {"outcome": "Solved."}, "reason": "Seen again"})
+    assert result_of(call(door, "export_memory", by=person()))["experiences"] == 2
+    told = {(row["situation"], row["outcome"]) for row in map(json.loads, team.read_text().splitlines())}
+    assert told == {("A colleague has met this.", LESSON["outcome"]), (LESSON["situation"], "Solved.")}
 
 
 def test_equal_stores_export_equal_bytes(tmp_path: Path) -> None:

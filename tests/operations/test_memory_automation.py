@@ -109,7 +109,9 @@ def test_the_state_of_every_kind_of_session_is_shown(door: Door) -> None:
     ask = {"current_phase": "teach", "action": "x", "session_id": "mine"}
     result_of(call(door, "verify_compliance", ask))
     assert result_of(call(door, "get_session_state", {"session_id": "mine"}))["workflow_session"]["active"] == 1
-    assert error_of(call(door, "get_session_state", {"session_id": "none"})) == "SESSION_NOT_FOUND"
+    unknown = call(door, "get_session_state", {"session_id": "none"})
+    assert error_of(unknown) == "SESSION_NOT_FOUND"
+    assert "compliance_snapshot" in unknown.text()
 
 
 def test_health_tells_what_holds(door: Door) -> None:

@@ -48,6 +48,14 @@ def test_what_was_recorded_is_found_again(door: Door) -> None:
     assert _found(door, "anything", paths=["src/read.py"]) == [2]
 
 
+def test_a_path_outside_is_refused_and_a_missing_file_is_named(door: Door) -> None:
+    for path in ("/etc/passwd", "../x.py"):
+        refused = call(door, "record_experience", {**LESSON, "paths": [path]})
+        assert refused.error is not None
+        assert refused.error.error == "PATH_OUTSIDE_REPOSITORY"
+    assert _record(door)["message"] == "Experience 1 recorded. There is no file src/pool.py."
+
+
 def test_a_question_about_something_else_is_answered_as_unsure(door: Door) -> None:
     _record(door)
     answer = result_of(call(door, "search_experiences", {"query": "deploy the chart to the cluster on the server"}))
@@ -83,6 +91,20 @@ def test_a_revision_replaces_the_old_version_in_searches(door: Door) -> None:
     twice = call(door, "update_experience", {"id": 1, "changes": {"outcome": "x"}, "reason": "y"})
     assert twice.error is not None
     assert "Update 2 instead" in twice.error.message
+
+
+@pytest.mark.parametrize("threshold", [1, 100])
+@pytest.mark.parametrize("changes", [{"approach": "Use a timeout."}, {"outcome": "It still hangs at times."}])
+def test_nobody_is_told_a_version_that_was_revised(door: Door, changes: dict[str, str], threshold: int) -> None:
+    _record(door)
+    call(door, "run_consolidation", {"threshold": threshold})
+    call(door, "update_experience", {"id": 1, "changes": changes, "reason": "Measured again"})
+    told = [call(door, "context_pack", {"query": "pool hangs"}).text()]
+    call(door, "run_consolidation", {"threshold": 1})
+    told.append(call(door, "context_pack", {"query": "pool hangs"}).text())
+    for text in told:
+        assert all(value.rstrip(".") in text for value in changes.values()), text
+        assert not any(LESSON[name].rstrip(".") in text for name in changes), text
 
 
 def test_tags_are_added_once_and_the_full_text_follows(door: Door) -> None:

@@ -24,6 +24,13 @@ def test_a_lesson_is_recorded_found_and_verified(sandbox: Sandbox, sample_repo: 
     assert run_cpl(sandbox, sample_repo, "memory", "doctor").returncode == 0
 
 
+def test_help_shows_real_limits_and_what_may_be_left_out(sandbox: Sandbox, sample_repo: Path) -> None:
+    shown = run_cpl(sandbox, sample_repo, "memory", "record", "--help").stdout
+    assert "x>=1" in shown or "1<=x" in shown
+    assert "None" not in shown
+    assert "[PATH]" in run_cpl(sandbox, sample_repo, "memory", "import", "--help").stdout
+
+
 def test_what_changes_the_rules_waits_for_a_person(sandbox: Sandbox, sample_repo: Path) -> None:
     held = run_cpl(sandbox, sample_repo, "memory", "preset", "strict")
     assert held.returncode == 2

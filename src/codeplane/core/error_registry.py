@@ -113,7 +113,7 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
         (3013, "DATABASE_UNAVAILABLE", FIX, "A database file cannot be opened.", "Check permissions and disk space of .codeplane/."),
         (3014, "MIGRATION_FAILED", PERSON, "A database could not be migrated to the current schema.", "Keep the file and report it; a newer CodePlane may have written it."),
         (3015, "QUERY_FAILED", PERSON, "A database query failed.", "Report it with the log."),
-        (3016, "STORE_CORRUPT", PERSON, "A database file is damaged.", "It was kept under another name; see the details."),
+        (3016, "STORE_CORRUPT", PERSON, "A database file is damaged.", "Move the file that is named aside; the next call makes a new one."),
         (3017, "NOT_FOUND", FIX, "There is no such address on this server.", "See /openapi.json for what exists."),
         (3018, "METHOD_NOT_ALLOWED", FIX, "The address exists but not for this HTTP method.", "Use the method that the message names."),
         (3019, "ACCESS_SECRET_REQUIRED", FIX, "The caller is not the user who owns the server, and sent no valid access secret.", "Use the URL in `.codeplane/url`, or send `Authorization: Bearer <secret>`."),

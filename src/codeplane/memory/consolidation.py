@@ -14,7 +14,7 @@ from typing import Final
 from codeplane.core.canonical_json import digest
 from codeplane.memory.contradictions import Statement, contradicts
 from codeplane.memory.episodes import normal_keys, recency_bucket, salience
-from codeplane.memory.experiences import experience_of
+from codeplane.memory.experiences import SUPERSEDED, experience_of
 from codeplane.memory.retrieval import words_of
 from codeplane.memory.settings import MemorySettings
 from codeplane.memory.store import Writing
@@ -147,6 +147,8 @@ def _candidates(connection: sqlite3.Connection, episode: sqlite3.Row) -> Iterato
     if episode["experience_ref"] is not None:
         row = connection.execute("SELECT * FROM experiences WHERE id = ?", (episode["experience_ref"],)).fetchone()
         if row is not None:
+            if row["archive_reason"] == SUPERSEDED:
+                return
             one = experience_of(row)
             kind = "lesson" if one.type == "effective" else "pitfall"
             body = f"{one.situation} → {one.approach} → {one.outcome}"
@@ -210,7 +212,7 @@ def _support(run: _Run, scene: sqlite3.Row, episode: sqlite3.Row, candidate: _Ca
         cell_id = int(known["cell_id"])
         run.updated.add(cell_id)
         if known["state"] == "archived":
-            writing.update("cells", cell_id, state="observed", updated_at=writing.now)
+            writing.update("cells", cell_id, state="observed", body=candidate.body, updated_at=writing.now)
     _link(writing, cell_id, int(episode["experience_id"]), "supports")
     _count_evidence(writing, cell_id)
     if known is None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from codeplane.core.canonical_json import canonical_text
 from codeplane.core.clock import iso_from_ms, ms_from_iso
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
 from codeplane.memory.episodes import record_from_experience
 from codeplane.memory.experiences import DOMAINS, SUPERSEDED, TEXT_FIELDS, TYPES, Experience, archive, insert
 from codeplane.memory.store import Writing
@@ -21,6 +22,8 @@ from codeplane.memory.store import Writing
 _MAX_ERRORS: Final = 5
 _REQUIRED: Final = ("type", "domain", *TEXT_FIELDS)
 _MAX_TEXT: Final = 20_000
+# The end of the year 9999, which is the last that can be printed.
+_LAST_MS: Final = 253_402_300_799_999
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +44,28 @@ def export_rows(
     return [_exported(row) for row in rows if domain in {None, row["domain"]} and kind in {None, row["type"]}]
 
 
-def export_lines(connection: sqlite3.Connection) -> str:
-    """Return the live experiences of the project as sorted JSON lines; equal stores give equal bytes."""
+def export_lines(connection: sqlite3.Connection, team: str = "") -> str:
+    """Return the live experiences of the project as sorted JSON lines; equal stores give equal bytes.
+
+    Lines of the team's file that this store does not know yet are kept: others have written them.
+    """
     rows = connection.execute("SELECT * FROM experiences WHERE archived_at IS NULL AND scope = 'project'")
     left_out = {"id", "revision_of", "archived_at"}
     lines = {
         canonical_text({name: value for name, value in _exported(row).items() if name not in left_out}) for row in rows
     }
+    lines.update(line for line in team.split("\n") if line.strip() and not _is_known(connection, line))
     return "".join(f"{line}\n" for line in sorted(lines))
+
+
+def _is_known(connection: sqlite3.Connection, line: str) -> bool:
+    """Tell whether the store has or had the experience in a line, live or archived."""
+    try:
+        experience = _parsed(json.loads(line), 1, [])
+    except (ValueError, RecursionError):
+        return False
+    query = "SELECT 1 FROM experiences WHERE content_hash = ?"
+    return experience is not None and connection.execute(query, (experience.content_hash,)).fetchone() is not None
 
 
 def as_markdown(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -84,7 +101,7 @@ def parse_rows(text: str) -> list[Any]:
 
 def _parse_lines(text: str) -> list[Any]:
     rows: list[Any] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -107,17 +124,17 @@ def import_rows(writing: Writing, rows: Sequence[Any], domain: str | None = None
             "SELECT id FROM experiences WHERE content_hash = ? ORDER BY id", (experience.content_hash,)
         ).fetchone()
         if known is not None:
-            new_ids[row.get("id")] = int(known[0])
+            new_ids[_link(row.get("id"))] = int(known[0])
             continue
         key = _import_one(writing, row, experience, new_ids)
-        new_ids[row.get("id")] = key
+        new_ids[_link(row.get("id"))] = key
         n_imported += 1
     writing.log("import", json.dumps({"imported": n_imported, "total": len(rows)}))
     return Imported(n_imported, len(rows) - n_imported, len(rows), tuple(problems[:_MAX_ERRORS]))
 
 
 def _import_one(writing: Writing, row: Mapping[str, Any], experience: Experience, new_ids: Mapping[Any, int]) -> int:
-    older = row.get("revision_of", row.get("original_id"))
+    older = _link(row.get("revision_of", row.get("original_id")))
     revises = new_ids.get(older) if older is not None else None
     created_ms = _time(row.get("created_at"), writing.now_ms)
     key = insert(writing, experience, revision_of=revises, created_ms=created_ms)
@@ -134,7 +151,7 @@ def import_store(writing: Writing, path: Path) -> Imported:
         CodePlaneError: INVALID_FORMAT when it is not such a store.
     """
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as source:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source:
             source.row_factory = sqlite3.Row
             rows = [dict(row) for row in source.execute("SELECT * FROM experiences ORDER BY id")]
     except sqlite3.Error as error:
@@ -162,6 +179,9 @@ def _parsed(row: Any, number: int, problems: list[str]) -> Experience | None:
     if missing:
         problems.append(f"Row {number} has no {', '.join(missing)}.")
         return None
+    if not _is_text(row):
+        problems.append(f"Row {number} has half of a character that takes two.")
+        return None
     if row["type"] not in TYPES or row["domain"] not in DOMAINS:
         problems.append(f"Row {number} has an unknown type or domain.")
         return None
@@ -171,11 +191,34 @@ def _parsed(row: Any, number: int, problems: list[str]) -> Experience | None:
     confidence = row.get("confidence")
     is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool) and 0 <= confidence <= 1
     tags, paths, symbols = (tuple(map(str, _tags(row.get(name)))) for name in ("tags", "paths", "symbols"))
+    paths = tuple(path for path in paths if _is_inside(path))
     texts = {name: row[name].strip() for name in TEXT_FIELDS}
     return Experience(
         type=row["type"], domain=row["domain"], confidence=confidence if is_number else None, source="agent",
         tags=tags, paths=paths, symbols=symbols, **texts,
     )  # fmt: skip
+
+
+def _is_text(row: Mapping[str, Any]) -> bool:
+    try:
+        json.dumps(row, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_inside(path: str) -> bool:
+    """Tell whether a path can be one of this repository."""
+    try:
+        RepoPath.parse(path)
+    except CodePlaneError:
+        return False
+    return True
+
+
+def _link(value: Any) -> int | str | None:
+    """Return what a row calls itself or the row that it revises."""
+    return value if isinstance(value, int | str) else None
 
 
 def _tags(value: Any) -> list[Any]:
@@ -193,7 +236,8 @@ def _tags(value: Any) -> list[Any]:
 def _time(value: Any, otherwise: int) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         # Seconds in old stores, milliseconds in ours.
-        return value if value > 10**11 else value * 1000
+        found = value if value > 10**11 else value * 1000
+        return found if 0 <= found <= _LAST_MS else otherwise
     try:
         return ms_from_iso(value) if isinstance(value, str) else otherwise
     except ValueError:

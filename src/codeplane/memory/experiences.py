@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.redaction import redact
 from codeplane.memory.near_duplicates import (
     SIMILAR_FROM,
     Shape,
@@ -53,8 +54,8 @@ class Experience:
 
     @property
     def content_hash(self) -> str:
-        """Return the hash of what makes two experiences the same to the letter, spaces and case aside."""
-        normal = [" ".join(getattr(self, name).lower().split()) for name in TEXT_FIELDS]
+        """Return the hash of what makes two experiences the same to the letter, spaces, case and secrets aside."""
+        normal = [" ".join(redact(getattr(self, name)).lower().split()) for name in TEXT_FIELDS]
         return text_hash(self.type, self.domain, *normal)
 
 
@@ -118,6 +119,22 @@ def add_tags(writing: Writing, key: int, tags: Sequence[str]) -> tuple[str, ...]
 def archive(writing: Writing, key: int, reason: str) -> None:
     """Take an experience out of searches; it can still be read by its id."""
     writing.update("experiences", key, archived_at=writing.now_ms, archive_reason=reason)
+    if reason == SUPERSEDED:
+        _archive_cells(writing, key)
+
+
+def _archive_cells(writing: Writing, key: int) -> None:
+    """Archive the cells that rest on superseded experiences alone, so that nobody is told the old version."""
+    supports = (
+        "FROM cell_evidence v JOIN episodic_experiences e ON e.experience_id = v.experience_id"
+        " LEFT JOIN experiences x ON x.id = e.experience_ref WHERE v.relation = 'supports'"
+    )
+    query = (
+        f"SELECT cell_id FROM cells WHERE state != 'archived' AND cell_id IN (SELECT v.cell_id {supports}"  # noqa: S608 - constants.
+        f" AND x.id = ?) AND cell_id NOT IN (SELECT v.cell_id {supports} AND x.archive_reason IS NOT ?) ORDER BY 1"
+    )
+    for row in writing.connection.execute(query, (key, SUPERSEDED)).fetchall():
+        writing.update("cells", int(row[0]), state="archived", salience=0, updated_at=writing.now)
 
 
 def enforce_cap(writing: Writing, limit: int) -> int:

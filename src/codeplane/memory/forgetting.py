@@ -12,11 +12,11 @@ from codeplane.memory.store import MemoryStore, Writing
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The rows that are gone, and texts by which copies elsewhere can be recognised."""
+    """The rows that are gone, and the four texts of each version, by which copies elsewhere can be recognised."""
 
     experiences: tuple[int, ...]
     n_rows: int
-    texts: tuple[str, ...]
+    texts: tuple[tuple[str, ...], ...]
 
 
 def forget(writing: Writing, key: int) -> Forgotten:
@@ -26,7 +26,8 @@ def forget(writing: Writing, key: int) -> Forgotten:
         CodePlaneError: EXPERIENCE_NOT_FOUND.
     """
     keys = _versions(writing.connection, key)
-    texts = tuple(str(row_of(writing.connection, one)[name]) for one in keys for name in TEXT_FIELDS)
+    rows = [row_of(writing.connection, one) for one in keys]
+    texts = tuple(tuple(str(row[name]) for name in TEXT_FIELDS) for row in rows)
     n_before = len(writing.noted)
     episodes = _ids(writing.connection, "SELECT experience_id FROM episodic_experiences WHERE experience_ref IN", keys)
     cells = _ids(writing.connection, "SELECT DISTINCT cell_id FROM cell_evidence WHERE experience_id IN", episodes)

@@ -2,10 +2,11 @@
 
 import hashlib
 import hmac
+import json
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from codeplane.core.redaction import redact
 from codeplane.memory.schema import MEMORY_SCHEMA, PROTECTED
 from codeplane.store.sqlite import Database
 
+_NOTES = "notes "
 _SEAL_COLUMNS = frozenset({"row_hash", "seal"})
 
 
@@ -50,13 +52,15 @@ class Writing:
     """One transaction of the store.
 
     Invariant: every row that it inserts or updates in a protected table has a hash over its protected columns and a
-    seal over the hash; `noted` lists them as `[table, key, hash]` for the ledger, with None for a deleted row.
+    seal over the hash; `noted` lists them as `[table, key, hash, generation]` for the ledger, with None for a deleted
+    row. The store keeps a sealed copy of `noted` until the ledger has it.
     """
 
     connection: sqlite3.Connection
     now_ms: int
     signer: Signs | None
     origin: Origin
+    generation: int
     noted: list[list[Any]] = field(default_factory=list)
 
     @property
@@ -86,7 +90,7 @@ class Writing:
     def delete(self, table: str, key: int) -> None:
         """Delete a row; the ledger keeps that it existed."""
         self.connection.execute(f"DELETE FROM {table} WHERE {PROTECTED[table].key} = ?", (key,))  # noqa: S608 - as above.
-        self.noted.append([table, key, None])
+        self.noted.append([table, key, None, self.generation])
 
     def log(self, event_type: str, details: str = "{}") -> None:
         """Add a line to the activity log."""
@@ -107,7 +111,7 @@ class Writing:
             (row_hash, seal, key),
         )
         self.noted = [one for one in self.noted if one[:2] != [table, key]]
-        self.noted.append([table, key, row_hash])
+        self.noted.append([table, key, row_hash, self.generation])
 
 
 class MemoryStore:
@@ -122,6 +126,7 @@ class MemoryStore:
         self._clock = clock
         self._accessed: Counter[int] = Counter()
         self._accessed_lock = threading.Lock()
+        self._in_ledger: set[int] = set()
         self.database = Database(path, MEMORY_SCHEMA, durable=True)
 
     @contextmanager
@@ -138,9 +143,11 @@ class MemoryStore:
     def write(self, origin: Origin | None = None) -> Iterator[Writing]:
         """Give one transaction; an exception rolls it back."""
         with self.database.write() as connection:
-            writing = Writing(connection, self._clock.now_ms(), self.signer, origin or Origin())
+            generation = generation_of(connection) + 1
+            writing = Writing(connection, self._clock.now_ms(), self.signer, origin or Origin(), generation)
             yield writing
             self._count_accesses(writing)
+            self._keep_notes(writing)
             connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
 
     def generation(self) -> int:
@@ -161,9 +168,25 @@ class MemoryStore:
             "UPDATE experiences SET access_count = access_count + ?, last_accessed_at = ? WHERE id = ?", rows
         )
 
+    def note_recorded(self, noted: Iterable[Sequence[Any]]) -> None:
+        """Remember that the ledger has these notes durably; the next transaction drops the copies."""
+        with self._accessed_lock:
+            self._in_ledger.update(int(note[3]) for note in noted)
+
+    def _keep_notes(self, writing: Writing) -> None:
+        """Keep what the ledger is about to learn, because the process may end before it does."""
+        with self._accessed_lock:
+            recorded, self._in_ledger = self._in_ledger, set()
+        names = [(f"{_NOTES}{generation}",) for generation in sorted(recorded)]
+        writing.connection.executemany("DELETE FROM meta WHERE key = ?", names)
+        if writing.noted and self.signer is not None:
+            text = json.dumps(writing.noted)
+            kept = json.dumps([text, self.signer.sign("memory notes", text)])
+            writing.connection.execute("INSERT INTO meta VALUES (?, ?)", (f"{_NOTES}{writing.generation}", kept))
+
     def close(self) -> None:
         """Close the file."""
-        if self._accessed:
+        if self._accessed or self._in_ledger:
             with suppress(CodePlaneError), self.write():
                 pass
         self.database.close()
@@ -172,6 +195,17 @@ class MemoryStore:
 def generation_of(connection: sqlite3.Connection) -> int:
     """Return how many transactions had written in the state that a connection sees."""
     return int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
+
+
+def kept_notes(connection: sqlite3.Connection, signer: Signs | None) -> list[list[Any]]:
+    """Return what was written and may not be in the ledger; copies without our signature count for nothing."""
+    found: list[list[Any]] = []
+    for row in connection.execute("SELECT value FROM meta WHERE key GLOB ? ORDER BY key", (f"{_NOTES}*",)):
+        with suppress(ValueError, TypeError):
+            text, signature = json.loads(row[0])
+            if signer is not None and hmac.compare_digest(signer.sign("memory notes", text), signature):
+                found += json.loads(text)
+    return found
 
 
 def protected_values(table: str, row: sqlite3.Row) -> dict[str, Any]:

@@ -25,11 +25,16 @@ class MemoryVerdict:
 
 
 def written_rows(noted: Iterable[Iterable[Any]]) -> dict[RowName, str | None]:
-    """Return the newest hash of every row that the ledger names, oldest entry first; None for a deleted row."""
-    found: dict[RowName, str | None] = {}
-    for table, key, row_hash in noted:
-        found[(str(table), int(key))] = row_hash
-    return found
+    """Return the newest hash of every row that was noted, oldest entry first; None for a deleted row.
+
+    Processes may reach the ledger in another order than they wrote, so the generation decides; old notes have none.
+    """
+    found: dict[RowName, tuple[int, str | None]] = {}
+    for table, key, row_hash, *generations in noted:
+        name, generation = (str(table), int(key)), int(generations[0]) if generations else 0
+        if generation >= found.get(name, (0, None))[0]:
+            found[name] = generation, row_hash
+    return {name: row_hash for name, (_, row_hash) in found.items()}
 
 
 def verify_rows(
@@ -81,7 +86,10 @@ def _derived_problems(connection: sqlite3.Connection) -> list[str]:
     for table in ("experiences_fts", "cells_fts"):
         try:
             connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")  # noqa: S608 - constants.
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_CORRUPT"):
+                # The check counts as writing: the file is read-only or another process writes.
+                continue
             problems.append(f"{table} does not match its rows; `cpl memory repair` rebuilds it")
     wanted = (
         "SELECT value, experiences.id FROM experiences, json_each(paths) UNION"

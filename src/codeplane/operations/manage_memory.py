@@ -1,5 +1,6 @@
 """What people do with memory: look at it, verify, repair, share, take over, promote and forget."""
 
+import json
 import platform
 import sqlite3
 from collections.abc import Iterator
@@ -18,12 +19,12 @@ from codeplane.ledger.chain import LedgerRow, RowFilter
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.memory import exchange
 from codeplane.memory.consolidation import n_waiting
-from codeplane.memory.experiences import experience_of, record, row_of
+from codeplane.memory.experiences import TEXT_FIELDS, experience_of, record, row_of
 from codeplane.memory.forgetting import forget, purge, rebuild_derived
 from codeplane.memory.retrieval import Question, find
 from codeplane.memory.schema import PROTECTED
-from codeplane.memory.store import MemoryStore
-from codeplane.memory.verification import verify_rows, written_rows
+from codeplane.memory.store import MemoryStore, generation_of, kept_notes
+from codeplane.memory.verification import MemoryVerdict, verify_rows, written_rows
 from codeplane.operations.command import Command, Document, Facts, NoArguments, Route, Shown
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.memory_access import memory_of, memory_writing
@@ -37,6 +38,8 @@ ATTRIBUTES_FILE = RepoPath.parse(".gitattributes")
 _ATTRIBUTES = ".orchestration/memory/*.jsonl merge=union"
 _TABLES = ("experiences", "episodic_experiences", "scenes", "cells", "memory_records", "memory_sessions")
 _PAGE = 500
+_TRIES = 5
+_TELLING = 12
 
 
 class ForgetRequest(Request):
@@ -115,9 +118,7 @@ def noted_rows(workspace: Workspace) -> Iterator[list[Any]]:
 def _verify(context: CallContext, _request: NoArguments) -> Document:
     workspace, store = context.workspace, memory_of(context)
     chain = workspace.chain.verify()
-    recorded = written_rows(noted_rows(workspace))
-    with store.read() as connection:
-        found = verify_rows(connection, store.signer, recorded)
+    found = _checked(workspace, store)
     problems = list(found.problems)
     if chain.problem:
         problems.insert(0, f"The ledger itself does not verify: {chain.problem}")
@@ -128,6 +129,18 @@ def _verify(context: CallContext, _request: NoArguments) -> Document:
         notes=list(found.notes),
         unprotected={table: sorted(one.derived) for table, one in PROTECTED.items() if one.derived},
     )
+
+
+def _checked(workspace: Workspace, store: MemoryStore) -> MemoryVerdict:
+    """Compare rows with notes; while others write, the two may be of different moments, so it is done again."""
+    for _ in range(_TRIES):
+        with store.read() as connection:
+            generation = generation_of(connection)
+            noted = [*noted_rows(workspace), *kept_notes(connection, store.signer)]
+            found = verify_rows(connection, store.signer, written_rows(noted))
+        if not found.problems or store.generation() == generation:
+            break
+    return found
 
 
 def _show_verdict(result: Document) -> Shown:
@@ -185,7 +198,7 @@ REPAIR_MEMORY = Operation(
 def _plan_export(context: CallContext, _request: NoArguments) -> Plan[Document]:
     workspace = context.workspace
     with memory_of(context).read() as connection:
-        text = exchange.export_lines(connection)
+        text = exchange.export_lines(connection, _text_at(workspace, TEAM_FILE))
 
     def write() -> Document:
         files = {TEAM_FILE: text, ATTRIBUTES_FILE: _with_attributes(_text_at(workspace, ATTRIBUTES_FILE))}
@@ -307,7 +320,7 @@ def _forget(context: CallContext, request: ForgetRequest) -> Document:
     purge(store)
     dropped = _drop_images(workspace, done.texts)
     team = _text_at(workspace, TEAM_FILE)
-    kept = [line for line in team.splitlines() if not any(text in line for text in _as_json(done.texts))]
+    kept = [line for line in team.removesuffix("\n").split("\n") if _texts_in(line) not in done.texts]
     change = _change(workspace, TEAM_FILE, "".join(f"{line}\n" for line in kept)) if team else None
     if change is not None:
         # Applied without a record that could bring it back.
@@ -323,13 +336,24 @@ def _forget(context: CallContext, request: ForgetRequest) -> Document:
     )
 
 
-def _as_json(texts: tuple[str, ...]) -> list[str]:
-    return [text for text in texts if len(text) >= 12]
+def _texts_in(line: str) -> tuple[str, ...]:
+    """Return the texts of an experience in a line of the team's file; nothing for any other line."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(str(found.get(name)) for name in TEXT_FIELDS) if isinstance(found, dict) else ()
 
 
-def _drop_images(workspace: Workspace, texts: tuple[str, ...]) -> int:
-    """Remove undo data that contains a forgotten text; those changes can no longer be undone."""
-    wanted = [text.encode("utf-8", "surrogateescape") for text in _as_json(texts)]
+def _holds(data: bytes, texts: tuple[str, ...]) -> bool:
+    """Tell whether a file has all texts of an experience, as they are or as JSON; short words prove nothing."""
+    wanted = [text for text in texts if len(text) >= _TELLING]
+    forms = [{text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]} for text in wanted]
+    return bool(wanted) and all(any(one.encode("utf-8", "surrogateescape") in data for one in some) for some in forms)
+
+
+def _drop_images(workspace: Workspace, texts: tuple[tuple[str, ...], ...]) -> int:
+    """Remove undo data that contains a forgotten experience; those changes can no longer be undone."""
     n_dropped = 0
     records = workspace.editor.records
     for batch in sorted(records.batches()):
@@ -337,7 +361,7 @@ def _drop_images(workspace: Workspace, texts: tuple[str, ...]) -> int:
         if found is None or found[1] is not State.DONE:
             continue
         images = [image for change in found[0].changes for image in (change.before, change.after)]
-        if any(text in image.data for text in wanted for image in images if image is not None):
+        if any(_holds(image.data, one) for one in texts for image in images if image is not None):
             records.drop(batch, State.DONE)
             n_dropped += 1
     return n_dropped

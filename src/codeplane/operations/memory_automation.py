@@ -128,7 +128,8 @@ def _session_state(context: CallContext, request: SessionStateRequest) -> Sessio
         memory = found("memory_sessions", int(name)) if name.isascii() and name.isdigit() and len(name) < 16 else None
         thoughts = reasoning.thoughts_of(connection, name)
     if thought_session is None and workflow is None and memory is None:
-        raise CodePlaneError("SESSION_NOT_FOUND", f"Nothing is stored under {name}.")
+        hint = "compliance_snapshot and analyze_problem answer with the id of a session."
+        raise CodePlaneError("SESSION_NOT_FOUND", f"Nothing is stored under {name}.", hint=hint)
     now = context.workspace.clock.now_ms()
     is_active = (
         (thought_session is not None and thought_session["phase"] != "finalized")

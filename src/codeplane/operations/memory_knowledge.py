@@ -33,6 +33,7 @@ _PROFILES = frozenset({"memory"})
 MAX_TEXT = 20_000
 _MAX_FILE_BYTES = 50_000_000
 _SNIPPET = 110
+_MAX_TOLD = 5
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TEXT)]
 Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
@@ -87,6 +88,7 @@ class RecordExperienceResult(Result):
 def _record(context: CallContext, request: RecordExperienceRequest) -> RecordExperienceResult:
     workspace = context.workspace
     context.fresh_index()
+    paths = tuple(dict.fromkeys(RepoPath.parse(path).text for path in request.paths))
     experience = Experience(
         request.type,
         request.domain,
@@ -97,9 +99,9 @@ def _record(context: CallContext, request: RecordExperienceRequest) -> RecordExp
         request.confidence,
         tuple(dict.fromkeys(request.tags)),
         request.scope,
-        tuple(dict.fromkeys(request.paths)),
+        paths,
         tuple(dict.fromkeys(request.symbols)),
-        code_hashes(workspace, request.paths, request.symbols),
+        code_hashes(workspace, paths, request.symbols),
     )
     with memory_writing(context) as writing:
         if request.revision_of is not None:
@@ -117,8 +119,10 @@ def _record(context: CallContext, request: RecordExperienceRequest) -> RecordExp
             )
         record_from_experience(writing, done.id, experience)
         experiences.enforce_cap(writing, workspace.settings.memory.max_experiences_total)
+    missing = [path for path in paths if not (workspace.root / path).exists()]
+    told = f" There is no file {', '.join(missing[:_MAX_TOLD])}." if missing else ""
     return RecordExperienceResult(
-        recorded=True, experience_id=done.id, similar=similar, message=f"Experience {done.id} recorded."
+        recorded=True, experience_id=done.id, similar=similar, message=f"Experience {done.id} recorded.{told}"
     )
 
 

@@ -495,13 +495,16 @@ def _append_final(door: Door, call: Call) -> None:
     outcome = call.outcome or Outcome.FAILED
     body = {**_description(call), **_ending(call), "duration_ms": _elapsed_ms(workspace, call)}
     event = _event(workspace, call, outcome.value, body)
+    noted = call.context.noted.get("memory", ()) if call.context is not None else ()
     if call.task_id is not None and (call.is_begun or call.evidence.failure_fingerprint is not None):
         _finish_in_task(workspace, call, event)
-    elif call.budget is not None or call.operation.effect is EffectClass.RECORD:
+    elif call.budget is not None or call.operation.effect is EffectClass.RECORD or noted:
         # A refused change is evidence too: it is durable before it is answered. So is a session's selection.
         workspace.chain.append(event)
     else:
         workspace.chain.append_later(event)
+    if noted:
+        workspace.memory.note_recorded(noted)
 
 
 def _ending(call: Call) -> dict[str, Any]:

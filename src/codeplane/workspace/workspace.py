@@ -417,6 +417,7 @@ class Workspace:
         with self.memory.write(self.origin()) as writing:
             done = promote(writing, settings.friction, now_ms)
         self.record("memories_promoted", {"memory": writing.noted, "states": done.changed})
+        self.memory.note_recorded(writing.noted)
         return done.n_changed
 
     def _end_session(self, label: str) -> None:

@@ -186,8 +186,13 @@ def _argument(name: str, field: FieldInfo) -> click.Argument:
         nargs=-1 if many else 1,
         required=field.is_required(),
         type=click.Choice(choices) if choices else None,
-        metavar=None if choices or many else name.upper().replace("_OR_", "|"),
+        metavar=None if choices or many else _shown_name(name, field),
     )
+
+
+def _shown_name(name: str, field: FieldInfo) -> str:
+    shown = name.upper().replace("_OR_", "|")
+    return shown if field.is_required() else f"[{shown}]"
 
 
 def _is_option(command: Command, name: str) -> bool:
@@ -234,10 +239,8 @@ def _number(field: FieldInfo) -> click.IntRange:
 
 
 def _marks(field: FieldInfo) -> list[Any]:
-    return [
-        *field.metadata,
-        *(mark for kind in get_args(field.annotation) for mark in getattr(kind, "__metadata__", ())),
-    ]
+    nested = (mark for kind in get_args(field.annotation) for mark in getattr(kind, "__metadata__", ()))
+    return [*field.metadata, *(one for mark in nested for one in getattr(mark, "metadata", (mark,)))]
 
 
 def choices_of(field: FieldInfo) -> list[str]:
