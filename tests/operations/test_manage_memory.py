@@ -360,3 +360,20 @@ def test_agents_cannot_do_what_people_do(door: Door, name: str) -> None:
     answer = call(door, name, {"id": 1} if name in {"forget_memory", "promote_experience"} else {})
     assert answer.error is not None
     assert answer.error.error == "OPERATOR_TOKEN_REQUIRED"
+
+
+def test_forgetting_that_was_interrupted_is_told_and_completed_by_repair(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _record(door)
+
+    def interrupted(*_arguments: Any) -> None:
+        raise OSError("the process ended here")
+
+    monkeypatch.setattr("codeplane.operations.manage_memory.purge", interrupted)
+    call(door, "forget_memory", {"id": 1}, by=person())
+    monkeypatch.undo()
+    assert any("interrupted" in one for one in _verdict(door)["notes"])
+    call(door, "repair_memory", by=person())
+    assert _verdict(door)["notes"] == []
+    assert b"zeppelin" not in door.workspace.places.memory.read_bytes()

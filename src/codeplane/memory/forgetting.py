@@ -9,6 +9,8 @@ from codeplane.memory.experiences import TEXT_FIELDS, newer_versions, row_of
 from codeplane.memory.near_duplicates import bands_of, shape_of
 from codeplane.memory.store import MemoryStore, Writing
 
+PURGE_DUE = "purge_due"
+
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
@@ -44,6 +46,8 @@ def forget(writing: Writing, key: int) -> Forgotten:
     for one in reversed(keys):
         writing.connection.execute("DELETE FROM activity_log WHERE json_extract(details, '$.experience') = ?", (one,))
         writing.delete("experiences", one)
+    # Removed by `purge`: if the process ends before it, `verify` says so and `repair` completes it.
+    writing.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, '1')", (PURGE_DUE,))
     return Forgotten(tuple(keys), len(writing.noted) - n_before, texts)
 
 
@@ -53,8 +57,15 @@ def purge(store: MemoryStore) -> None:
         for table in ("experiences_fts", "cells_fts"):
             writing.connection.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")  # noqa: S608 - constants.
     store.database.compact()
+    with store.write() as writing:
+        writing.connection.execute("DELETE FROM meta WHERE key = ?", (PURGE_DUE,))
     for backup in backups_of(store.path):
         backup.unlink(missing_ok=True)
+
+
+def is_purge_due(connection: sqlite3.Connection) -> bool:
+    """Tell whether rows were forgotten whose text may still be in the file."""
+    return connection.execute("SELECT 1 FROM meta WHERE key = ?", (PURGE_DUE,)).fetchone() is not None
 
 
 def backups_of(path: Path) -> list[Path]:

@@ -20,7 +20,7 @@ from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.memory import exchange
 from codeplane.memory.consolidation import n_waiting
 from codeplane.memory.experiences import TEXT_FIELDS, experience_of, record, row_of
-from codeplane.memory.forgetting import forget, purge, rebuild_derived
+from codeplane.memory.forgetting import forget, is_purge_due, purge, rebuild_derived
 from codeplane.memory.retrieval import Question, find
 from codeplane.memory.schema import PROTECTED
 from codeplane.memory.store import MemoryStore, generation_of, kept_notes
@@ -119,14 +119,17 @@ def _verify(context: CallContext, _request: NoArguments) -> Document:
     workspace, store = context.workspace, memory_of(context)
     chain = workspace.chain.verify()
     found = _checked(workspace, store)
-    problems = list(found.problems)
+    problems, notes = list(found.problems), list(found.notes)
+    with store.read() as connection:
+        if is_purge_due(connection):
+            notes.append("Forgetting was interrupted: the text may still be in the file. Run `cpl memory repair`.")
     if chain.problem:
         problems.insert(0, f"The ledger itself does not verify: {chain.problem}")
     return Document(
         verdict="TAMPERED" if problems else "SOUND",
         rows=found.rows,
         problems=problems,
-        notes=list(found.notes),
+        notes=notes,
         unprotected={table: sorted(one.derived) for table, one in PROTECTED.items() if one.derived},
     )
 
@@ -173,6 +176,7 @@ def _repair(context: CallContext, _request: NoArguments) -> Document:
     problems = list(store.database.problems())
     if not problems:
         rebuild_derived(store)
+        purge(store)
     return Document(repaired=not problems, problems=problems)
 
 

@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints
 from codeplane.core.clock import iso_from_ms
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
+from codeplane.core.printable import counted
 from codeplane.edit.images import FileImage
 from codeplane.edit.records import Change
 from codeplane.index.source_text import read_whole
@@ -400,7 +401,7 @@ class TagExperienceResult(Result):
 def _tag(context: CallContext, request: TagExperienceRequest) -> TagExperienceResult:
     with memory_writing(context) as writing:
         tags = experiences.add_tags(writing, request.id, request.tags)
-    message = f"Experience {request.id} has the tags {', '.join(tags)}."
+    message = f"Experience {request.id} has {counted(len(tags), 'tag')}: {_short(', '.join(tags))}"
     return TagExperienceResult(updated=True, experience_id=request.id, tags=list(tags), message=message)
 
 

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
+from codeplane.core.printable import counted
 from codeplane.core.version import VERSION
 from codeplane.edit.images import FileImage
 from codeplane.edit.protection import is_protected
@@ -199,7 +200,7 @@ class ValidateConfigResult(Result):
 
 def _validate(_context: CallContext, request: ValidateConfigRequest) -> ValidateConfigResult:
     report = check_preset(request.config)
-    message = "The preset is valid." if not report.errors else f"{len(report.errors)} errors."
+    message = "The preset is valid." if not report.errors else f"{counted(len(report.errors), 'error')}."
     return ValidateConfigResult(
         valid=not report.errors, errors=list(report.errors), warnings=list(report.warnings), message=message
     )
