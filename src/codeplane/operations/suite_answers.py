@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from codeplane.core.printable import printable_name
+from codeplane.core.printable import printable_name, without_escapes
 from codeplane.core.redaction import redact
 from codeplane.operations.models import Result
 
@@ -38,7 +38,7 @@ class NotRun(Result):
 
 def shortened(text: str) -> str:
     """Return at most 15 lines of a failure: its beginning, and more of its end, where the assertion is."""
-    lines = [line.rstrip()[:_MAX_LINE] for line in redact(text).splitlines() if line.strip()]
+    lines = [line.rstrip()[:_MAX_LINE] for line in redact(without_escapes(text)).splitlines() if line.strip()]
     if len(lines) > MAX_LINES:
         lines = [*lines[:4], "…", *lines[5 - MAX_LINES :]]
     while len("\n".join(lines)) > _MAX_TEXT and len(lines) > 4:
