@@ -74,11 +74,13 @@ class Evidence:
 
     `only` are files in which nothing but some definitions changed: tests that import them but reach none of these
     definitions are left out. `covered` are the lines that each test file ran in an earlier run, by source file: those
-    tests are added, and none is left out for it.
+    tests are added, and none is left out for it. `tests` are the files that a runner takes as tests, whatever their
+    names.
     """
 
     only: Mapping[str, Collection[str]] = field(default_factory=dict)
     covered: Covered = field(default_factory=dict)
+    tests: frozenset[str] = frozenset()
 
 
 _NO_EVIDENCE = Evidence()
@@ -118,7 +120,8 @@ def affected_tests(
     modules = {path: path_to_module(reader, path) for path in changed}
     unresolved = tuple(path for path, module in modules.items() if module is None)
     names = {module for module in modules.values() if module is not None}
-    tests = _test_files(reader) if files is None else _tests_among(files)
+    taken = evidence.tests
+    tests = _test_files(reader, taken) if files is None else _tests_among(files, taken)
     linked = [path for path in changed if modules[path] is not None]
     reach, found = _by_files(reader, linked, tests, symbols)
     started = _add_programs(reader, found, reach, tests)
@@ -312,18 +315,18 @@ def _imports_of_tests(
     return sorted((paths[file_id], name) for file_id, name in found if file_id in paths)
 
 
-def _test_files(reader: FactReader) -> _TestFiles:
+def _test_files(reader: FactReader, taken: frozenset[str] = frozenset()) -> _TestFiles:
     rows = reader.connection.execute(
         "SELECT path, file_id, facts_id, dialect FROM files WHERE facts_id IS NOT NULL ORDER BY path"
     )
-    return {row[0]: _TestFile(*row[1:]) for row in rows if is_test_file(row[0])}
+    return {row[0]: _TestFile(*row[1:]) for row in rows if row[0] in taken or is_test_file(row[0])}
 
 
-def _tests_among(files: Iterable[IndexedFile]) -> _TestFiles:
+def _tests_among(files: Iterable[IndexedFile], taken: frozenset[str]) -> _TestFiles:
     return {
         one.path: _TestFile(one.file_id, one.facts_id, one.dialect)
         for one in files
-        if one.facts_id is not None and is_test_file(one.path)
+        if one.facts_id is not None and (one.path in taken or is_test_file(one.path))
     }
 
 

@@ -86,7 +86,8 @@ class Suite:
         }
         ran = coverage_book(self.context.workspace).lines()
         covered = {one.path: ran[one.target_id] for one in self.found.targets if one.target_id in ran}
-        affected = self.context.workspace.index.affected_tests(changed, symbols, Evidence(only, covered))
+        evidence = Evidence(only, covered, frozenset(one.path for one in self.found.targets))
+        affected = self.context.workspace.index.affected_tests(changed, symbols, evidence)
         matches: dict[str, MatchedTest] = {}
         files: dict[str, list[MatchedTest]] = {}
         lost = []
