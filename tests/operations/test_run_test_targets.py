@@ -78,6 +78,13 @@ def test_a_test_file_of_any_name_that_a_runner_takes_is_affected(tmp_path: Path)
             assert test in [one["target_id"] for one in found["matches"]]
 
 
+def test_files_of_codeplane_do_not_make_a_selection_partial(tmp_path: Path) -> None:
+    with suite(tmp_path / "r", CODE) as door:
+        write(door.workspace.root, {".cplignore": "*.log\n", "shop/prices.py": "def price():\n    return 4\n"})
+        selection = run(door)["selection"]
+        assert (selection["changed_files"], selection["confidence"]) == (1, "complete")
+
+
 def test_without_changes_nothing_is_run_and_the_answer_says_how_to_run_all(tmp_path: Path) -> None:
     with suite(tmp_path / "r", CODE) as door:
         result = run(door)
