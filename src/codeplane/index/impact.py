@@ -180,6 +180,8 @@ def _narrowed(
     tests = sorted(found)
     sure, possible = Reached(reader, tests), Reached(reader, tests, started)
     sure_bits, possible_bits = sure.of(places), possible.of(places)
+    possible.import_any_module()
+    importing = possible.of(places) & possible.unknown
     names = [name for listed in changed.values() for name in listed]
     words = f"{_listed(names)} of {next(iter(changed))}"
     near = nearness_of(reader, tests, places)
@@ -193,7 +195,7 @@ def _narrowed(
             confidence, reason, distance = LOW, f"may call {words} by name", 3
         elif quoted_in(reader, path, names):
             confidence, reason, distance = LOW, f"names {words} in a string", 3
-        elif possible.unknown >> number & 1:
+        elif importing >> number & 1:
             confidence, reason, distance = LOW, f"may import {words} by a computed name", _BY_COMPUTED_NAME
         else:
             continue
