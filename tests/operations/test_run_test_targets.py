@@ -78,6 +78,16 @@ def test_a_test_file_of_any_name_that_a_runner_takes_is_affected(tmp_path: Path)
             assert test in [one["target_id"] for one in found["matches"]]
 
 
+def test_each_test_is_explained_by_the_changed_file_that_it_reaches(tmp_path: Path) -> None:
+    with suite(tmp_path / "r", CODE) as door:
+        write(door.workspace.root, {"shop/prices.py": "def price():\n    return 4\n"})
+        write(door.workspace.root, {"shop/names.py": "def name():\n    return 'y'\n"})
+        found = result_of(call(door, "inspect_affected_tests", {}))["matches"]
+        reasons = {one["target_id"]: one["reason"] for one in found}
+        assert reasons["tests/test_prices.py"] == "uses price of shop/prices.py"
+        assert reasons["tests/test_names.py"] == "uses name of shop/names.py"
+
+
 def test_files_of_codeplane_do_not_make_a_selection_partial(tmp_path: Path) -> None:
     with suite(tmp_path / "r", CODE) as door:
         write(door.workspace.root, {".cplignore": "*.log\n", "shop/prices.py": "def price():\n    return 4\n"})

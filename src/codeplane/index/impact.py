@@ -129,7 +129,7 @@ def affected_tests(
     if places:
         only = {path: evidence.only[path] for path in places}
         rest = _by_files(reader, [path for path in linked if path not in places], tests, symbols)[1]
-        found = {**_narrowed(reader, found, only, frozenset().union(*places.values()), started), **rest}
+        found = {**_narrowed(reader, found, only, places, started), **rest}
     for path in unresolved:
         _add_data_file(reader, found, path, tests)
     for path in ran_before(reader, evidence.covered, changed, frozenset().union(*places.values())):
@@ -173,20 +173,23 @@ def _narrowed(
     reader: FactReader,
     found: dict[str, MatchedTest],
     changed: Mapping[str, Collection[str]],
-    places: frozenset[Place],
+    by_path: Mapping[str, frozenset[Place]],
     started: Mapping[str, Collection[Place]],
 ) -> dict[str, MatchedTest]:
     """Return those of the tests that reach a changed definition; all of them when none does."""
-    tests = sorted(found)
+    tests, places = sorted(found), frozenset[Place]().union(*by_path.values())
     sure, possible = Reached(reader, tests), Reached(reader, tests, started)
     sure_bits, possible_bits = sure.of(places), possible.of(places)
     possible.import_any_module()
     importing = possible.of(places) & possible.unknown
     names = [name for listed in changed.values() for name in listed]
-    words = f"{_listed(names)} of {next(iter(changed))}"
+    reached_from = {path: possible.of(by_path[path]) for path in changed}
     near = nearness_of(reader, tests, places)
     kept = {}
     for number, path in enumerate(tests):
+        # The changed file that the test reaches, for the reason.
+        source = next((one for one, bits in reached_from.items() if bits >> number & 1), next(iter(changed)))
+        words = f"{_listed(changed[source])} of {source}"
         if sure.uses_directly(path, places):
             confidence, reason, distance = HIGH, f"uses {words}", 1
         elif sure_bits >> number & 1:
