@@ -159,15 +159,29 @@ def test_a_computed_member_name_makes_a_narrow_answer_partial(tmp_path: Path) ->
     assert (found.confidence, found.unknown_hops) == ("partial", ("p/shapes.py reads members by computed names",))
 
 
-def test_a_test_that_reaches_a_computed_import_is_kept_with_low_confidence(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("changed", "is_kept"),
+    [
+        ("p/shapes.py::edge", True),
+        ("p/far.py::deep", True),
+        ("p/far.py::at_import", True),
+        ("p/shapes.py::area", False),
+    ],
+)
+def test_a_computed_import_reaches_what_is_named_and_what_modules_run(
+    tmp_path: Path, changed: str, *, is_kept: bool
+) -> None:
     files = {
         **PYTHON,
-        "p/load.py": "import importlib\nimport p.shapes\n\ndef load(n): return importlib.import_module(n)\n",
-        "tests/test_load.py": "from p.load import load\n\ndef test_l(): load('p.' + 'shapes').edge(1)\n",
+        "p/far.py": "def outer(): return deep()\n\ndef deep(): return 1\n\ndef at_import(): return 1\n\nat_import()\n",
+        "p/load.py": "import importlib\nimport p.shapes, p.far\n\ndef load(n): return importlib.import_module(n)\n",
+        "tests/test_load.py": "from p.load import load\n\ndef test_l():\n"
+        "    load('p.' + 'shapes').edge(1)\n    load('p.' + 'far').outer()\n",
+        "tests/test_far.py": "from p.far import deep, at_import\n\ndef test_f(): deep()\n",
     }
-    found = select(make_repository(tmp_path / "repo", dict(files)), "p/shapes.py::area")
+    found = select(make_repository(tmp_path / "repo", dict(files)), changed)
     assert found.confidence == "partial"
-    assert named(found) == {"test_area": "high", "test_maker": "high", "test_load": "low"}
+    assert ("test_load" in named(found)) == is_kept
 
 
 def test_a_data_file_affects_the_tests_that_name_it_and_those_beside_it(tmp_path: Path) -> None:

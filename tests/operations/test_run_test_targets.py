@@ -63,6 +63,38 @@ def test_only_tests_that_a_change_affects_are_run(tmp_path: Path) -> None:
         assert counts(named) == {"passed": 1}
 
 
+def test_a_test_file_of_any_name_that_a_runner_takes_is_affected(tmp_path: Path) -> None:
+    files = {
+        "shop.js": "export function price() { return 3 }\n",
+        "package.json": '{"type": "module", "scripts": {"test": "node --test"}}',
+        "test/prices.js": "import test from 'node:test'\nimport { price } from '../shop.js'\ntest(String(price()))\n",
+        "Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\n',
+        "src/lib.rs": "pub fn one() -> i32 { 1 }\n",
+        "tests/whole.rs": "use shop::one;\n#[test]\nfn b() { assert_eq!(one(), 2); }\n",
+    }
+    with suite(tmp_path / "r", files) as door:
+        for changed, test in (("shop.js", "test/prices.js"), ("src/lib.rs", "tests/whole.rs")):
+            found = result_of(call(door, "inspect_affected_tests", {"affected_by": [changed]}))
+            assert test in [one["target_id"] for one in found["matches"]]
+
+
+def test_each_test_is_explained_by_the_changed_file_that_it_reaches(tmp_path: Path) -> None:
+    with suite(tmp_path / "r", CODE) as door:
+        write(door.workspace.root, {"shop/prices.py": "def price():\n    return 4\n"})
+        write(door.workspace.root, {"shop/names.py": "def name():\n    return 'y'\n"})
+        found = result_of(call(door, "inspect_affected_tests", {}))["matches"]
+        reasons = {one["target_id"]: one["reason"] for one in found}
+        assert reasons["tests/test_prices.py"] == "uses price of shop/prices.py"
+        assert reasons["tests/test_names.py"] == "uses name of shop/names.py"
+
+
+def test_files_of_codeplane_do_not_make_a_selection_partial(tmp_path: Path) -> None:
+    with suite(tmp_path / "r", CODE) as door:
+        write(door.workspace.root, {".cplignore": "*.log\n", "shop/prices.py": "def price():\n    return 4\n"})
+        selection = run(door)["selection"]
+        assert (selection["changed_files"], selection["confidence"]) == (1, "complete")
+
+
 def test_without_changes_nothing_is_run_and_the_answer_says_how_to_run_all(tmp_path: Path) -> None:
     with suite(tmp_path / "r", CODE) as door:
         result = run(door)

@@ -264,3 +264,19 @@ def test_a_process_that_goes_on_after_its_last_test_is_ended_and_no_test_is_blam
     with suite(tmp_path / "r", {"pytest.ini": NO_CACHE, "test_bad.py": goes_on}) as door:
         result = run_all(door, timeout_sec=1)
         assert (counts(result), result["not_run"]) == ({"passed": 1}, [])
+
+
+def test_a_test_sees_the_colour_settings_of_the_caller_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_COLOR", "PY_COLORS", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    checks = "import os\n\ndef test_colours():\n    assert 'NO_COLOR' not in os.environ\n"
+    checks += (
+        "    assert os.environ['TERM'] == 'xterm'\n\ndef test_red():\n    raise ValueError('\\x1b[31mred\\x1b[0m')\n"
+    )
+    with suite(tmp_path / "r", {"pytest.ini": NO_CACHE, "test_a.py": checks}) as door:
+        result = run_all(door)
+        assert counts(result) == {"passed": 1, "failed": 1}
+        assert "\x1b" not in result["failures"][0]["text"]

@@ -151,6 +151,16 @@ def test_targets_are_chosen_by_name(wanted: list[str], ids: list[str], names: tu
 
 
 @pytest.mark.parametrize(
+    ("wanted", "ids"),
+    [(".", {".", "a", "a/b", "c"}), ("a", {"a", "a/b"}), ("./a", {"a", "a/b"}), (".::TestX", {"."}), ("c", {"c"})],
+)
+def test_a_directory_that_is_a_target_means_also_what_is_below_it(wanted: str, ids: set[str]) -> None:
+    files = {"go.mod": "module m\n", "x_test.go": "", "a/x_test.go": "", "a/b/x_test.go": "", "c/x_test.go": ""}
+    chosen, unknown = chosen_targets(found_in(files), [wanted])
+    assert ({one.target_id for one in chosen}, unknown) == (ids, ())
+
+
+@pytest.mark.parametrize(
     ("files", "runner", "words"),
     [
         ((".venv/bin/python", ".venv/bin/pytest"), "pytest", ("{root}/.venv/bin/python", "-m", "pytest")),

@@ -175,3 +175,18 @@ def test_a_runner_tells_what_passed_and_where_the_other_test_failed(
         assert f"{failure['path']}:{failure['line']}" == project.place
         assert project.says in failure["text"]
         assert result["left_behind"] == []
+
+
+def test_a_file_of_node_that_cannot_be_loaded_is_an_error_with_its_cause(tmp_path: Path) -> None:
+    files = {
+        "package.json": '{"type": "module"}',
+        "test/a.test.js": 'import test from "node:test";\nimport "../gone.js";\ntest("a", () => {});\n',
+    }
+    with suite(tmp_path / "r", files) as door:
+        if PROJECTS["node:test"].lacks:
+            return
+        result = run_all(door)
+        assert counts(result) == {"errors": 1}
+        (failure,) = result["failures"]
+        assert failure["tests"] == ["test/a.test.js"]
+        assert "Cannot find module" in failure["text"]

@@ -8,6 +8,7 @@ from typing import Any
 
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]")
 LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _CONTROL_IN_TEXT = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
 
 
@@ -57,3 +58,8 @@ def _is_visible(char: str) -> bool:
 _HIDING = frozenset("\u115f\u1160\u3164\uffa0\u2800\ufe0e\ufe0f\u034f\u17b4\u17b5") | {
     chr(code) for code in range(0xFE00, 0xFE10)
 }
+
+
+def without_escapes(text: str) -> str:
+    """Return a text without the sequences that colour it on a terminal."""
+    return _ESCAPES.sub("", text) if "\x1b" in text else text

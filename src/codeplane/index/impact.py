@@ -74,11 +74,13 @@ class Evidence:
 
     `only` are files in which nothing but some definitions changed: tests that import them but reach none of these
     definitions are left out. `covered` are the lines that each test file ran in an earlier run, by source file: those
-    tests are added, and none is left out for it.
+    tests are added, and none is left out for it. `tests` are the files that a runner takes as tests, whatever their
+    names.
     """
 
     only: Mapping[str, Collection[str]] = field(default_factory=dict)
     covered: Covered = field(default_factory=dict)
+    tests: frozenset[str] = frozenset()
 
 
 _NO_EVIDENCE = Evidence()
@@ -118,7 +120,8 @@ def affected_tests(
     modules = {path: path_to_module(reader, path) for path in changed}
     unresolved = tuple(path for path, module in modules.items() if module is None)
     names = {module for module in modules.values() if module is not None}
-    tests = _test_files(reader) if files is None else _tests_among(files)
+    taken = evidence.tests
+    tests = _test_files(reader, taken) if files is None else _tests_among(files, taken)
     linked = [path for path in changed if modules[path] is not None]
     reach, found = _by_files(reader, linked, tests, symbols)
     started = _add_programs(reader, found, reach, tests)
@@ -126,7 +129,7 @@ def affected_tests(
     if places:
         only = {path: evidence.only[path] for path in places}
         rest = _by_files(reader, [path for path in linked if path not in places], tests, symbols)[1]
-        found = {**_narrowed(reader, found, only, frozenset().union(*places.values()), started), **rest}
+        found = {**_narrowed(reader, found, only, places, started), **rest}
     for path in unresolved:
         _add_data_file(reader, found, path, tests)
     for path in ran_before(reader, evidence.covered, changed, frozenset().union(*places.values())):
@@ -170,18 +173,23 @@ def _narrowed(
     reader: FactReader,
     found: dict[str, MatchedTest],
     changed: Mapping[str, Collection[str]],
-    places: frozenset[Place],
+    by_path: Mapping[str, frozenset[Place]],
     started: Mapping[str, Collection[Place]],
 ) -> dict[str, MatchedTest]:
     """Return those of the tests that reach a changed definition; all of them when none does."""
-    tests = sorted(found)
+    tests, places = sorted(found), frozenset[Place]().union(*by_path.values())
     sure, possible = Reached(reader, tests), Reached(reader, tests, started)
     sure_bits, possible_bits = sure.of(places), possible.of(places)
+    possible.import_any_module()
+    importing = possible.of(places) & possible.unknown
     names = [name for listed in changed.values() for name in listed]
-    words = f"{_listed(names)} of {next(iter(changed))}"
+    reached_from = {path: possible.of(by_path[path]) for path in changed}
     near = nearness_of(reader, tests, places)
     kept = {}
     for number, path in enumerate(tests):
+        # The changed file that the test reaches, for the reason.
+        source = next((one for one, bits in reached_from.items() if bits >> number & 1), next(iter(changed)))
+        words = f"{_listed(changed[source])} of {source}"
         if sure.uses_directly(path, places):
             confidence, reason, distance = HIGH, f"uses {words}", 1
         elif sure_bits >> number & 1:
@@ -190,7 +198,7 @@ def _narrowed(
             confidence, reason, distance = LOW, f"may call {words} by name", 3
         elif quoted_in(reader, path, names):
             confidence, reason, distance = LOW, f"names {words} in a string", 3
-        elif possible.unknown >> number & 1:
+        elif importing >> number & 1:
             confidence, reason, distance = LOW, f"may import {words} by a computed name", _BY_COMPUTED_NAME
         else:
             continue
@@ -312,18 +320,18 @@ def _imports_of_tests(
     return sorted((paths[file_id], name) for file_id, name in found if file_id in paths)
 
 
-def _test_files(reader: FactReader) -> _TestFiles:
+def _test_files(reader: FactReader, taken: frozenset[str] = frozenset()) -> _TestFiles:
     rows = reader.connection.execute(
         "SELECT path, file_id, facts_id, dialect FROM files WHERE facts_id IS NOT NULL ORDER BY path"
     )
-    return {row[0]: _TestFile(*row[1:]) for row in rows if is_test_file(row[0])}
+    return {row[0]: _TestFile(*row[1:]) for row in rows if row[0] in taken or is_test_file(row[0])}
 
 
-def _tests_among(files: Iterable[IndexedFile]) -> _TestFiles:
+def _tests_among(files: Iterable[IndexedFile], taken: frozenset[str]) -> _TestFiles:
     return {
         one.path: _TestFile(one.file_id, one.facts_id, one.dialect)
         for one in files
-        if one.facts_id is not None and is_test_file(one.path)
+        if one.facts_id is not None and (one.path in taken or is_test_file(one.path))
     }
 
 

@@ -288,6 +288,7 @@ class Reached:
         self._reader = reader
         self._by_name = started is not None
         self.unknown = 0
+        self._computing: set[Place] = set()
         self._waiting: dict[Place, int] = {}
         self._keys: dict[tuple[int, str], _ClassKey] = {}
         self._runs: dict[int, list[int]] = {}
@@ -309,17 +310,51 @@ class Reached:
                 self._start(self._files[path], 1 << number)
             for place in (started or {}).get(path, ()):
                 self._add(place, 1 << number)
+        self._follow_all()
+
+    def _follow_all(self) -> None:
         while self._waiting:
             # In the order of arrival, so that what many tests reach is followed for all of them at once.
             place = next(iter(self._waiting))
             self._follow(place, self._waiting.pop(place))
+
+    def import_any_module(self) -> None:
+        """Go on with what the tests of `unknown` may run when a computed name means any module of the repository.
+
+        Importing a module runs its code outside of definitions. A definition in it has to be named: as a member, or,
+        where imports are taken apart by patterns, anywhere in the importing file.
+        """
+        modules = [file for path, file in self._files.items() if path not in self._tests] if self.unknown else []
+        for file in modules:
+            self._add((file.file_id, NONE), self.unknown)
+        for file_id, number in tuple(self._computing):
+            importing = self._reader.file(file_id)
+            if importing is not None and importing.language != "python":
+                for word in self._words(importing):
+                    self._call(word, self.masks[file_id, number])
+        named = [
+            (path, (file.file_id, number))
+            for file in modules
+            for path, numbers in self._uses(file.file_id).nodes.items()
+            for number in numbers
+            if "." not in path
+        ]
+        while True:
+            self._follow_all()
+            for name, place in named:
+                self._add(place, self._called.get(name, 0) & self.unknown)
+            if not self._waiting:
+                return
+
+    def _words(self, file: FactFile) -> set[str]:
+        return set(_WORD.findall(self._reader.text(file).decode("utf-8", "replace")))
 
     def _start(self, file: FactFile, bit: int) -> None:
         """Begin with everything in a test file, and the fixtures and hooks of the conftest.py files above it."""
         uses = self._uses(file.file_id)
         for number in (NONE, NONE - 1, *(one for numbers in uses.nodes.values() for one in numbers)):
             self._add((file.file_id, number), bit)
-        words = set(_WORD.findall(self._reader.text(file).decode("utf-8", "replace")))
+        words = self._words(file)
         for conftest in self._conftests(file.path):
             above = self._uses(conftest.file_id)
             wanted = above.always | {number for name, number in above.fixtures.items() if name in words}
@@ -379,6 +414,7 @@ class Reached:
             self._add((file_id, NONE), bits)
         if number in uses.computed:
             self.unknown |= bits
+            self._computing.add(place)
         for target in uses.targets.get(number, ()):
             self._add(target, bits)
         for target in uses.typed.get(number, ()):

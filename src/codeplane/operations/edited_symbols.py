@@ -68,7 +68,8 @@ def changed_symbols(path: str, before: bytes | None, after: bytes | None) -> lis
     old = _texts_of(language.extract(before), before) if before is not None else {}
     new = _texts_of(language.extract(after), after) if after is not None else {}
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    return [name for name in changed if not any(other.startswith(f"{name}.") for other in changed)]
+    holders = {name[:at] for name in changed for at, character in enumerate(name) if character == "."}
+    return [name for name in changed if name not in holders]
 
 
 def is_same_outside_definitions(path: str, before: bytes | None, after: bytes | None) -> bool:

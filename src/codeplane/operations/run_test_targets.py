@@ -354,7 +354,8 @@ def _render(result: RunTestTargetsResult) -> str:
 
 def headline(result: RunTestTargetsResult) -> str:
     """Return the counts of a run in one line."""
-    counts = {"failed": result.failed, "errors": result.errors, "passed": result.passed, "skipped": result.skipped}
+    errors = "error" if result.errors == 1 else "errors"
+    counts = {"failed": result.failed, errors: result.errors, "passed": result.passed, "skipped": result.skipped}
     shown = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no tests run"
     if not result.runners:
         return shown

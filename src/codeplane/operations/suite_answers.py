@@ -1,16 +1,26 @@
 """Failures of tests as answers tell them: each once, with its place, in few lines."""
 
+import re
 from typing import Final, Literal
 
 from pydantic import Field
 
-from codeplane.core.printable import printable_name
+from codeplane.core.printable import printable_name, without_escapes
 from codeplane.core.redaction import redact
 from codeplane.operations.models import Result
 
 MAX_LINES: Final = 15
 _MAX_LINE: Final = 160
 _MAX_TEXT: Final = 900
+# Frames of a stack that are not the project's: of libraries, of the runner, of a language's own code.
+_FOREIGN_FRAME: Final = re.compile(
+    r"^\s*at (?:.*[( /](?:node_modules/|node:)|new Promise \(<anonymous>\)|.*\((?:org\.junit|java\.base|jdk\.|native)"
+    r"|java\.base/|org\.junit\.|/rustc/)|^\s+\d+: (?:core|std|test|__rustc|rust_begin_unwind)\b|^stack backtrace:$"
+    r"|^note: (?:run with|Some details are omitted)|^\s+\S*/go/src/(?:testing|runtime)/\S+:\d+|^testing\.tRunner"
+    r"|^created by testing\."
+)
+# First lines that only announce what the next or the last one tells.
+_ANNOUNCES: Final = re.compile(r"^thread '.*' .*panicked at |^---- ")
 
 
 class FailureInfo(Result):
@@ -38,7 +48,8 @@ class NotRun(Result):
 
 def shortened(text: str) -> str:
     """Return at most 15 lines of a failure: its beginning, and more of its end, where the assertion is."""
-    lines = [line.rstrip()[:_MAX_LINE] for line in redact(text).splitlines() if line.strip()]
+    every = [line.rstrip()[:_MAX_LINE] for line in redact(without_escapes(text)).splitlines() if line.strip()]
+    lines = [line for line in every if not _FOREIGN_FRAME.match(line)] or every
     if len(lines) > MAX_LINES:
         lines = [*lines[:4], "…", *lines[5 - MAX_LINES :]]
     while len("\n".join(lines)) > _MAX_TEXT and len(lines) > 4:
@@ -59,6 +70,11 @@ def failure_lines(one: FailureInfo, *, is_long: bool) -> list[str]:
 
 
 def _gist(text: str) -> str:
-    """Return the line that tells most: pytest's first line about the error, else the last one."""
+    """Return the line that tells most: that of pytest about the error, the end of a traceback, else the beginning."""
     lines = text.splitlines()
-    return next((line for line in lines if line.startswith("E  ")), lines[-1] if lines else "")
+    marked = next((line for line in lines if line.startswith("E  ")), "")
+    if marked or not lines:
+        return marked
+    if lines[0].startswith("Traceback "):
+        return lines[-1]
+    return next((line for line in lines if not _ANNOUNCES.match(line)), lines[0])

@@ -11,6 +11,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import counted
 from codeplane.diff.model import FilePair
+from codeplane.edit.protection import is_protected_name
 from codeplane.git.status import read_status
 from codeplane.index.impact import HIGH, AffectedTests, Evidence, MatchedTest
 from codeplane.languages.catalog import language_of
@@ -86,7 +87,8 @@ class Suite:
         }
         ran = coverage_book(self.context.workspace).lines()
         covered = {one.path: ran[one.target_id] for one in self.found.targets if one.target_id in ran}
-        affected = self.context.workspace.index.affected_tests(changed, symbols, Evidence(only, covered))
+        evidence = Evidence(only, covered, frozenset(one.path for one in self.found.targets))
+        affected = self.context.workspace.index.affected_tests(changed, symbols, evidence)
         matches: dict[str, MatchedTest] = {}
         files: dict[str, list[MatchedTest]] = {}
         lost = []
@@ -136,7 +138,10 @@ def costs_of(workspace: Workspace) -> CostBook:
 
 
 def changed_files(context: CallContext) -> list[str]:
-    """Return what differs from HEAD: staged, changed and new files, and the old names of moved ones."""
+    """Return what differs from HEAD: staged, changed and new files, and the old names of moved ones.
+
+    The files of CodePlane and the settings of agents are left out: `cpl init` would make every selection partial.
+    """
     status = read_status(context.workspace.repository)
     changes = (*status.staged, *status.modified)
     paths = {
@@ -145,7 +150,7 @@ def changed_files(context: CallContext) -> list[str]:
         *(one.path for one in status.conflicts),
         *context.workspace.new_files(),
     }
-    return sorted(paths)
+    return sorted(path for path in paths if not is_protected_name(path))
 
 
 def tier_of(match: MatchedTest) -> Tier:

@@ -19,8 +19,8 @@ PROBES: Final = Path(__file__).parent / "probes"
 # The system refuses argument lists that are much longer.
 _MAX_ARGUMENT_BYTES: Final = 100_000
 _SHOWN_TARGETS: Final = 50
-# What keeps programs from colouring their output and from waiting for a person.
-_PLAIN: Final = {"NO_COLOR": "1", "PY_COLORS": "0", "TERM": "dumb", "GIT_TERMINAL_PROMPT": "0"}
+# What keeps programs from waiting for a person. Nothing about colours: a project may test how it reads NO_COLOR.
+_UNATTENDED: Final = {"GIT_TERMINAL_PROMPT": "0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def invocation_of(batch: Batch, request: "RunRequest", report: Path) -> Invocati
         environment["PYTHONPATH"] += os.pathsep + os.environ["PYTHONPATH"]
     is_live = runner is not None and runner.is_live
     startup = runner.startup_seconds if runner is not None else 0.0
-    return Invocation(argv, directory, {**_PLAIN, **environment}, report, limit, startup, is_live)
+    return Invocation(argv, directory, {**_UNATTENDED, **environment}, report, limit, startup, is_live)
 
 
 def coverage_directory(report: Path) -> Path:

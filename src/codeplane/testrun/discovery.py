@@ -207,7 +207,8 @@ class Discovery:
 def chosen_targets(found: Discovered, wanted: Iterable[str]) -> tuple[tuple[Target, ...], tuple[str, ...]]:
     """Return the targets that a caller names, and the names that fit nothing.
 
-    A name is a target's id, its file, a directory, a glob, or any of these with `::` and a test behind it.
+    A name is a target's id, its file, a directory, a glob, or any of these with `::` and a test behind it. A directory
+    that is a target itself, as a package of Go is, means also the targets below it.
     """
     chosen: dict[str, Target] = {}
     unknown = []
@@ -215,7 +216,9 @@ def chosen_targets(found: Discovered, wanted: Iterable[str]) -> tuple[tuple[Targ
     for text in wanted:
         name, _, test = text.partition("::")
         wanted_name = name.removeprefix("./").rstrip("/") or "."
-        fitting = exact.get(wanted_name) or _fitting(found, wanted_name)
+        own = exact.get(wanted_name, [])
+        below = [] if own and test else _below(found, wanted_name)
+        fitting = [*own, *below] or _matching(found, wanted_name)
         if not fitting and wanted_name != ".":
             unknown.append(text)
         for target in fitting:
@@ -232,10 +235,11 @@ def _with_names(target: Target, names: tuple[str, ...]) -> Target:
     return replace(target, names=names if can_choose else ())
 
 
-def _fitting(found: Discovered, name: str) -> list[Target]:
-    below = [one for one in found.targets if name == "." or one.path.startswith(f"{name}/")]
-    if below:
-        return below
+def _below(found: Discovered, directory: str) -> list[Target]:
+    return [one for one in found.targets if directory == "." or one.path.startswith(f"{directory}/")]
+
+
+def _matching(found: Discovered, name: str) -> list[Target]:
     try:
         fits = matcher_for(name)
     except ValueError:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.printable import without_escapes
 from codeplane.core.processes import ProcessRequest, ProcessResult, run_process
 from codeplane.testrun.commands import (
     Batch,
@@ -217,7 +218,8 @@ def _run_once(state: _State, batch: Batch) -> list[TargetRun]:
         )
     except CodePlaneError as error:
         return [TargetRun(one, not_run=error.message) for one in batch.targets]
-    finished = Finished(result.stdout_text, result.stderr_text, invocation.report, invocation.directory, started_ns)
+    stdout, stderr = without_escapes(result.stdout_text), without_escapes(result.stderr_text)
+    finished = Finished(stdout, stderr, invocation.report, invocation.directory, started_ns)
     _measure(state, batch, invocation)
     report = batch.runner.parse(finished) if batch.runner is not None else Report(is_whole=False)
     if watch is not None and watch.is_over and watch.is_ended:

@@ -1,7 +1,21 @@
 // A reporter for node:test: one JSON object per line, as it happens.
+import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const MAX_TEXT = 20000;
+
+// What a file printed before it ended without running its tests: a missing import, a syntax error.
+function brokenFile(data, printed) {
+  const text = printed.replace(/^Node\.js v.*$/m, "").trim() || String(data.details?.error?.cause ?? "");
+  return {
+    kind: "case", name: "", outcome: "error", file: data.file, line: lineIn(text, data.file) ?? null,
+    text: text.slice(-MAX_TEXT), type: /^(\w*Error)\b/m.exec(text)?.[1] ?? "", seconds: 0,
+  };
+}
+
+function isFile(data) {
+  return Boolean(data.file) && resolve(data.name) === data.file;
+}
 
 function caseOf(type, data) {
   const error = data.details?.error;
@@ -24,13 +38,17 @@ function lineIn(text, file) {
 }
 
 export default async function* events(source) {
+  const printed = new Map();
   for await (const { type, data } of source) {
+    if (type === "test:stderr") printed.set(data.file, ((printed.get(data.file) ?? "") + data.message).slice(-MAX_TEXT));
     if (type === "test:start" && data.file) yield JSON.stringify({ kind: "start", file: data.file }) + "\n";
     if (type !== "test:pass" && type !== "test:fail") continue;
     // A group, or a file as a whole, fails with what is in it.
     const inner = data.details?.error?.failureType === "subtestsFailed";
     if (data.details?.type === "suite" && type === "test:pass") continue;
-    if (!inner) yield JSON.stringify(caseOf(type, data)) + "\n";
+    const broken = type === "test:fail" && isFile(data);
+    const told = broken ? brokenFile(data, printed.get(data.file) ?? "") : caseOf(type, data);
+    if (!inner) yield JSON.stringify(told) + "\n";
   }
   yield JSON.stringify({ kind: "end" }) + "\n";
 }

@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any, Final
 
+from codeplane.core.printable import without_escapes
 from codeplane.testrun.model import Case, Finished, Outcome, Report
 from codeplane.testrun.reports.events import read_report
 
@@ -15,7 +16,6 @@ _OUTCOMES: Final = {
     "todo": Outcome.SKIPPED,
     "disabled": Outcome.SKIPPED,
 }
-_ESCAPES: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 def parse_jest(finished: Finished) -> Report:
@@ -33,13 +33,13 @@ def _suite_cases(suite: dict[str, Any]) -> list[Case]:
     place = str(suite.get("name") or suite.get("testFilePath") or "")
     cases = [_case(one, place) for one in suite.get("assertionResults") or ()]
     if not cases and suite.get("status") == "failed":
-        text = plain(str(suite.get("message") or suite.get("failureMessage") or ""))
+        text = without_escapes(str(suite.get("message") or suite.get("failureMessage") or ""))
         cases = [Case("", Outcome.ERROR, place, _line_in(text, place), text)]
     return cases
 
 
 def _case(one: dict[str, Any], place: str) -> Case:
-    text = plain("\n".join(map(str, one.get("failureMessages") or ())))
+    text = without_escapes("\n".join(map(str, one.get("failureMessages") or ())))
     location = one.get("location") or {}
     line = _line_in(text, place) or location.get("line")
     name = str(one.get("fullName") or one.get("title") or "")
@@ -53,8 +53,3 @@ def _line_in(text: str, place: str) -> int | None:
     name = re.escape(place.replace("\\", "/").rpartition("/")[2])
     found = re.search(rf"{name}:(\d+)(?::\d+)?", text) if name else None
     return int(found[1]) if found else None
-
-
-def plain(text: str) -> str:
-    """Return text without the codes that colour a terminal."""
-    return _ESCAPES.sub("", text)

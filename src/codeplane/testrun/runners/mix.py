@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
+from codeplane.core.printable import without_escapes
 from codeplane.testrun.model import Case, Finished, Marker, Outcome, Place, Report, Runner
-from codeplane.testrun.reports.jest_json import plain
 
 _FAILURE: Final = re.compile(
     r"^ {2,4}\d+\) (?:test|doctest|property) (?P<name>.+?) \((?P<module>[\w.]+)\)\n"
@@ -17,11 +17,11 @@ _ERROR: Final = re.compile(r"^\*\* \((\w+)\) ([^\n]*)(?:.*?([\w./-]+\.exs?):(\d+
 
 def parse_mix(finished: Finished) -> Report:
     """Read failures and the summary; tests that passed have no names in this output."""
-    text = plain(finished.stdout)
+    text = without_escapes(finished.stdout)
     failures = [_case(one) for one in _FAILURE.finditer(text)]
     summary = _SUMMARY.search(text)
     if summary is None:
-        problem = _ERROR.search(plain(finished.stderr) + text)
+        problem = _ERROR.search(without_escapes(finished.stderr) + text)
         if problem is None:
             return Report(is_whole=False)
         line = int(problem[4]) if problem[4] else None

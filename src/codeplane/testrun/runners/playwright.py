@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from codeplane.core.printable import without_escapes
 from codeplane.testrun.model import Case, Finished, Marker, Outcome, Place, Report, Runner
 from codeplane.testrun.reports.events import read_report
-from codeplane.testrun.reports.jest_json import plain
 
 _OUTCOMES: Final = {"expected": Outcome.PASSED, "flaky": Outcome.PASSED, "skipped": Outcome.SKIPPED}
 
@@ -17,7 +17,7 @@ def parse_playwright(finished: Finished) -> Report:
         document = json.loads(read_report(finished))
         root = str((document.get("config") or {}).get("rootDir") or "")
         cases = [case for suite in document["suites"] for case in _cases(suite, "", root)]
-        problems = [plain(str(one.get("message") or "")) for one in document.get("errors") or ()]
+        problems = [without_escapes(str(one.get("message") or "")) for one in document.get("errors") or ()]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Report(is_whole=False)
     return Report((*cases, *(Case("", Outcome.ERROR, text=text) for text in problems)))
@@ -36,7 +36,7 @@ def _cases(suite: dict[str, Any], above: str, root: str) -> Iterator[Case]:
 def _case(spec: dict[str, Any], test: dict[str, Any], title: str, root: str) -> Case:
     last = (test.get("results") or [{}])[-1]
     problem = last.get("error") or {}
-    text = plain(str(problem.get("stack") or problem.get("message") or ""))
+    text = without_escapes(str(problem.get("stack") or problem.get("message") or ""))
     line = (problem.get("location") or {}).get("line") or spec.get("line")
     name = f"{title} {spec.get('title') or ''}".strip()
     project = test.get("projectName")
