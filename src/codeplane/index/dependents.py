@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from codeplane.index.facts.outline import DECORATORS, NAME, SIGNATURE, Outline
 from codeplane.index.facts.reader import FactFile, FactReader
-from codeplane.index.test_links import STARTS_PROGRAMS
+from codeplane.index.links_of_tests import STARTS_PROGRAMS
 from codeplane.languages.catalog import linking_rules
 
 CONFTEST: Final = "conftest.py"

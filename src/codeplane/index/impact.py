@@ -14,9 +14,9 @@ from codeplane.index.dependents import Reach, computed_names, computes_imports, 
 from codeplane.index.facts.reader import FactReader, Place
 from codeplane.index.file_order import is_test_file
 from codeplane.index.index_store import IndexedFile
+from codeplane.index.links_of_tests import Covered, entry_points, program_starters, ran_before, tests_naming
+from codeplane.index.reach_of_tests import Reached, nearness_of, places_of, quoted_in, started_places
 from codeplane.index.symbol_names import qualifier
-from codeplane.index.test_links import Covered, entry_points, program_starters, ran_before, tests_naming
-from codeplane.index.test_reach import Reached, nearness_of, places_of, quoted_in, started_places
 from codeplane.languages.catalog import load_language
 
 COMPLETE = "complete"
