@@ -15,14 +15,14 @@ from typing import Final
 
 # Few bands: each is a row of its own in the store, and eight already find texts with four fifths in common.
 _BANDS: Final = 8
-_ROWS: Final = 3
+_ROWS: Final = 4
 _MERSENNE: Final = (1 << 61) - 1
 SIMILAR_FROM: Final = 0.5
 _SAME_FROM: Final = 0.62
 # In a short text every word counts.
 _FEW_WORDS: Final = 8
 _SAME_IF_SHORT: Final = 0.85
-MAX_CANDIDATES: Final = 200
+MAX_CANDIDATES: Final = 50
 
 _LEADING_BRANCH = re.compile(r"^\s*\[[\w./-]+\]\s*")
 _TRAILER = re.compile(
