@@ -9,9 +9,10 @@ import pytest
 
 from codeplane.controller.budget import Budget, cost_of
 from codeplane.controller.codes import Code, Violation
+from codeplane.controller.gating import BUDGET_SAFE, OFFERED, Admission, suggested_verb
+from codeplane.controller.gating import admit as admit_request
 from codeplane.controller.states import Event, Run, RunState, after, after_exhausted, after_plan
-from codeplane.controller.verbs import BUDGET_SAFE, OFFERED, VERBS, Admission, suggested_verb
-from codeplane.controller.verbs import admit as admit_request
+from codeplane.controller.verbs.catalog import VERBS
 from support.effort import repeated
 from support.plans import judge, put
 

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # It has no types; the SDK brings it.
+from jsonschema import Draft202012Validator
 
 from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.clock import ManualClock

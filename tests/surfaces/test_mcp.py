@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]  # It has no types; the SDK brings it.
+import jsonschema
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from codeplane.controller.case import Case, node_fault
+from codeplane.controller.case import Case
 from codeplane.controller.codes import Code, Violation
 from codeplane.controller.evidence import NodeEvidence
 from codeplane.controller.plan import Node
@@ -28,7 +28,8 @@ def check_anchors(case: Case, strategy: str) -> Iterator[Violation]:
         for number, symbol in enumerate(node.document["targetSymbols"]):
             if not file.symbols.get(symbol):
                 message = f"{node.target_file} does not define {symbol[:80]}."
-                yield node_fault(Code.ANCHOR, "symbol_unresolved", node, f"targetSymbols/{number}", message)
+                place, name = node.pointer(f"targetSymbols/{number}"), f"{node.target_file}#{symbol[:200]}"
+                yield Violation(Code.ANCHOR, "symbol_unresolved", message, place, node.node_id, actual=name)
     for name in _missing_for_strategy(case, strategy):
         message = f"The strategy {strategy} needs {name}."
         yield Violation(Code.ANCHOR, "strategy_anchor_unresolved", message, "/knowledgeStrategyId", expected=name)

@@ -81,9 +81,9 @@ class _Printed:
 class Sandbox:
     """A pool of interpreters. `close` ends its workers."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest_seconds: float = MAX_SECONDS) -> None:
         # The worker ends itself at the limit; the pool kills one that does not.
-        self._pool = Monty(checkout_timeout=30.0, request_timeout=MAX_SECONDS + 5.0)
+        self._pool = Monty(checkout_timeout=30.0, request_timeout=longest_seconds + 5.0)
         self._pool.__enter__()
 
     def close(self) -> None:
@@ -91,7 +91,11 @@ class Sandbox:
         self._pool.__exit__(None, None, None)
 
     def run(
-        self, program: str, functions: Mapping[str, Callable[..., Any]], seconds: float = MAX_SECONDS
+        self,
+        program: str,
+        functions: Mapping[str, Callable[..., Any]],
+        seconds: float = MAX_SECONDS,
+        max_memory: int = _MAX_MEMORY,
     ) -> ProgramOutcome:
         """Run a program to its end; an exception of a function is raised inside the program.
 
@@ -101,7 +105,7 @@ class Sandbox:
         printed = _Printed()
         limits: ResourceLimits = {
             "max_feed_duration_secs": seconds,
-            "max_memory": _MAX_MEMORY,
+            "max_memory": max_memory,
             "max_suspensions": 2 * MAX_CALLS,
             "max_recursion_depth": 300,
         }

@@ -201,6 +201,43 @@ class LexicalIndex:
             hits.append(RankedFile(document["path"][0], float(score)))
         return sorted(hits, key=lambda hit: (-round(hit.score, 4), hit.path))
 
+    def rank_any(self, words: Iterable[str], limit: int) -> tuple[list[RankedFile], dict[str, int]]:
+        """Return files that hold any of some words, the best first, and how many files hold each word.
+
+        Words are lower case. Raises what `rank` raises.
+        """
+        try:
+            with _panics_as_errors():
+                index = self._current()
+                return self._ranked_any(index, tuple(words), limit) if index is not None else ([], {})
+        except (ValueError, OSError) as error:
+            self._report(str(error))
+            raise CodePlaneError("INDEX_CORRUPT", f"The ranked text index cannot be read: {error}") from error
+
+    @staticmethod
+    def _ranked_any(
+        index: tantivy.Index, words: tuple[str, ...], limit: int
+    ) -> tuple[list[RankedFile], dict[str, int]]:
+        searcher, query = index.searcher(), tantivy.Query
+        terms = {
+            word: query.boolean_query(
+                [
+                    (tantivy.Occur.Should, query.term_query(index.schema, "content", word)),
+                    (tantivy.Occur.Should, query.term_query(index.schema, "parts", word)),
+                ]
+            )
+            for word in words
+        }
+        counts = {word: int(searcher.doc_freq("content", word)) for word in terms}
+        known = [(tantivy.Occur.Should, one) for word, one in terms.items() if counts[word]]
+        if not known:
+            return [], counts
+        hits = []
+        for score, address in searcher.search(query.boolean_query(known), limit).hits:
+            document: Any = searcher.doc(address)
+            hits.append(RankedFile(document["path"][0], float(score)))
+        return sorted(hits, key=lambda hit: (-round(hit.score, 4), hit.path)), counts
+
     def size_bytes(self) -> int:
         """Return how much of the disk the current generation takes."""
         directory = self._generation()

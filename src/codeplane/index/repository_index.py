@@ -196,6 +196,13 @@ class RepositoryIndex:
                 return hits[:limit]
             wanted *= 4
 
+    def files_with_any(self, words: Iterable[str], limit: int) -> "tuple[list[str], dict[str, int]]":
+        """Return the files that fit some words best, and how many files hold each word."""
+        self.state()
+        ranked, counts = self._reconciler.ranked().rank_any(words, limit)
+        known = self.state().files
+        return [one.path for one in ranked if one.path in known], counts
+
     def symbol_names(self, reader: FactReader) -> bytes:
         """Return the folded names of all definitions, one per line, in the form that is searched fastest."""
         if self._names[0] != reader.epoch:

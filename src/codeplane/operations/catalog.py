@@ -17,6 +17,7 @@ _TOOLS = (
     "compliance_router",
     "compliance_snapshot",
     "context_pack",
+    "controller_turn",
     "delegate_intent",
     "describe",
     "discover_test_targets",
@@ -77,6 +78,7 @@ _TOOLS = (
     "reset_budget",
     "reset_workflow",
     "run",
+    "run_check_command",
     "run_consolidation",
     "run_test_targets",
     "search",
@@ -190,8 +192,11 @@ _FAMILIES = {
         "verify_compliance",
     ),
 }
+# The controller is a package above this one. Like everything here it is imported by name when it is first called.
+_CONTROLLER = "codeplane.controller"
 # The module of `run` is named after what it runs.
 _MODULES = {
+    "controller_turn": f"{_CONTROLLER}.turn",
     "run": "run_program",
     **{name: module for module, names in _FAMILIES.items() for name in names},
     **_COMMANDS,
@@ -200,7 +205,8 @@ _MODULES = {
 
 def module_of(name: str) -> str:
     """Return the module that holds an operation."""
-    return f"codeplane.operations.{_MODULES.get(name, name)}"
+    module = _MODULES.get(name, name)
+    return module if "." in module else f"codeplane.operations.{module}"
 
 
 class Catalog(Mapping[str, AnyOperation]):

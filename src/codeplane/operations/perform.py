@@ -204,8 +204,10 @@ def _plan(door: Door, call: Call) -> None:
         return
     found = find_programs(workspace.repository)
     call.has_hooks, helpers = found.has_hooks, found.helpers
-    hooks = (*call.operation.git_hooks, *ANY_HOOKS) if call.operation.snapshots else ()
-    programs = [one for one in helpers if (one.hook in hooks if one.hook else call.operation.snapshots)]
+    # A snapshot is also taken around programs that are not git; they run none of its hooks by themselves.
+    runs_git = call.operation.snapshots and not call.effects.commands
+    hooks = (*call.operation.git_hooks, *ANY_HOOKS) if runs_git else ()
+    programs = [one for one in helpers if (one.hook in hooks if one.hook else runs_git)]
     call.effects = replace(
         call.effects,
         programs=tuple((one.name, one.digest) for one in programs),
@@ -306,7 +308,7 @@ def _take_snapshot(door: Door, call: Call) -> None:
     if not (call.operation.snapshots and call.is_begun):
         return
     bracket = door.workspace.git_bracket(call.call_id)
-    bracket.begin(call.effects.touched, has_hooks=call.has_hooks)
+    bracket.begin(call.effects.touched, has_hooks=call.has_hooks or bool(call.effects.commands))
     _context_of(call).bracket = bracket
     if bracket.unreadable:
         call.warnings.append(f"no copy could be made of {', '.join(bracket.unreadable[:5])}")

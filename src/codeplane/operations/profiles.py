@@ -7,16 +7,17 @@ from typing import Any
 from codeplane.core.errors import CodePlaneError
 from codeplane.operations.cards import cards_of
 from codeplane.operations.operation import AnyOperation
-from codeplane.operations.tool_list import CLASSIC, CORE, FULL, MEMORY, tool_documents
+from codeplane.operations.tool_list import CONTROLLER, CORE, FULL, NAMED, tool_documents
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A named set of tools; `compact` answers are short text, others carry the envelope with schemas."""
+    """A named set of tools; `compact` answers are short text, `plain` ones the result, others carry the envelope."""
 
     name: str
     tools: tuple[Mapping[str, Any], ...]
     compact: bool
+    plain: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -25,7 +26,7 @@ class Profile:
 
 
 def profile_for(name: str, operations: Mapping[str, AnyOperation]) -> Profile:
-    """Return the profile: `core`, `classic`, `memory`, `full`, or operation names separated by commas.
+    """Return the profile: `core`, `classic`, `memory`, `controller`, `full`, or operation names separated by commas.
 
     Raises:
         CodePlaneError: UNKNOWN_PROFILE.
@@ -39,6 +40,6 @@ def profile_for(name: str, operations: Mapping[str, AnyOperation]) -> Profile:
         raise CodePlaneError(
             "UNKNOWN_PROFILE",
             f"`{wanted[:80]}` is not a profile" + (f": there is no operation `{unknown[:80]}`." if unknown else "."),
-            details={"profiles": [CORE, CLASSIC, MEMORY, FULL], "operations": names},
+            details={"profiles": [*NAMED, FULL], "operations": names},
         )
-    return Profile(wanted, tuple(tools), compact=wanted != FULL)
+    return Profile(wanted, tuple(tools), compact=wanted not in {FULL, CONTROLLER}, plain=wanted == CONTROLLER)

@@ -13,7 +13,9 @@ CARDS_FILE = Path(__file__).with_name("cards.json")
 CORE = "core"
 CLASSIC = "classic"
 MEMORY = "memory"
+CONTROLLER = "controller"
 FULL = "full"
+NAMED = (CORE, CLASSIC, MEMORY, CONTROLLER)
 CALL = "call"
 # Marks a field that small tool lists leave out; it is still accepted.
 RARE = "rare"
@@ -37,11 +39,11 @@ def repeatable_names() -> frozenset[str]:
 
 
 def choose(wanted: str, cards: Iterable[Card]) -> list[str] | None:
-    """Return the names of a profile's tools: `core`, `classic`, `memory`, `full` or a list; None for another."""
+    """Return the names of a profile's tools: one of `NAMED`, `full` or a list; None for another."""
     by_name = {card["name"]: card for card in cards}
     if wanted == FULL:
         return list(by_name)
-    if wanted in {CORE, CLASSIC, MEMORY}:
+    if wanted in NAMED:
         return [name for name, card in by_name.items() if wanted in card["profiles"]]
     names = [part.strip() for part in wanted.split(",") if part.strip()]
     if not names or any(name not in by_name for name in names):
@@ -58,7 +60,20 @@ def tool_documents(wanted: str, cards: Sequence[Card]) -> list[dict[str, Any]] |
     if names is None:
         return None
     by_name = {card["name"]: card for card in cards}
+    if wanted == CONTROLLER:
+        return [_plain_tool(by_name[name]) for name in names]
     return [_tool(by_name[name], is_full=wanted == FULL) for name in names]
+
+
+def _plain_tool(card: Card) -> dict[str, Any]:
+    """Return a tool whose structured answer is its result, without an envelope around it."""
+    return {
+        "name": card["name"],
+        "description": card["summary"],
+        "inputSchema": card["input_schema"],
+        "outputSchema": card["result_schema"],
+        "annotations": _annotations(card),
+    }
 
 
 def _tool(card: Card, *, is_full: bool) -> dict[str, Any]:

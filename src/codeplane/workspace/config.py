@@ -16,6 +16,7 @@ from codeplane.memory.settings import MemorySettings
 from codeplane.refactor.settings import ContextDefaults, RefactorSettings
 from codeplane.testrun.settings import SuiteSettings
 from codeplane.workspace.context_settings import ContextSetting, declared_contexts, read_contexts_file
+from codeplane.workspace.controller_settings import ControllerSettings
 from codeplane.workspace.places import Places
 
 
@@ -118,6 +119,7 @@ class Settings:
     defaults: ContextDefaults = setting(ContextDefaults(), doc="Several contexts of one language.")
     tests: SuiteSettings = setting(SuiteSettings(), doc="Running tests.")
     memory: MemorySettings = setting(MemorySettings(), doc="What was learned.")
+    controller: ControllerSettings = setting(ControllerSettings(), doc="Plans and runs of the controller.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
     retention: RetentionSettings = setting(RetentionSettings(), doc="How long the ledger keeps its rows.")
     telemetry: TelemetrySettings = setting(TelemetrySettings(), doc="Traces for OpenTelemetry.")
@@ -126,6 +128,17 @@ class Settings:
 # What allows more, hides more or writes elsewhere: `--set` and the environment need a person for it. A settings file is
 # a person's already. `more` and `less` name the direction, `no limit` is 0, `other` is any change.
 LOOSENING: Final[Mapping[str, str]] = {
+    "controller.confidence_threshold": "less",
+    "controller.evidence.allow_single_source": "more",
+    "controller.evidence.min_code_sources": "less",
+    "controller.evidence.min_policy_sources": "less",
+    "controller.evidence.min_requirement_sources": "less",
+    "controller.evidence.min_total_sources": "less",
+    "controller.exclude": "other",
+    "controller.include": "other",
+    "controller.max_tokens": "more",
+    "controller.threshold_percent": "more",
+    "controller.turn_endpoint": "more",
     "edits.allowed": "other",
     "edits.undo_bytes": "less",
     "lint.custom": "other",

@@ -121,6 +121,15 @@ class FactReader:
         )
         return frozenset(str(row[0]) for row in rows)
 
+    def definitions_like(self, word: str, limit: int) -> list[tuple[str, int, int, str]]:
+        """Return path, file, number and name of definitions whose name is a word in any spelling, by path."""
+        rows = self.connection.execute(
+            "SELECT path, file_id, number, name FROM definitions JOIN files USING (file_id)"
+            " WHERE folded = ? ORDER BY path, number LIMIT ?",
+            (folded(word), limit),
+        )
+        return [(str(path), int(file_id), int(number), str(name)) for path, file_id, number, name in rows]
+
     def _file(self, condition: str, value: object) -> FactFile | None:
         row = self.connection.execute(f"{_SELECT_FILES} WHERE {condition}", (value,)).fetchone()
         return FactFile(*row) if row else None

@@ -22,6 +22,8 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
+from codeplane.controller.plan import canonical_json
+from codeplane.controller.response import TurnResponse, boot_failure
 from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.errors import ErrorReport
 from codeplane.core.version import VERSION
@@ -217,10 +219,14 @@ class _Binding:
         if not self._is_offered(params.name):
             message = f"The tool `{params.name[:80]}` is not in this client's tool list."
             near = ", ".join(nearest_names(params.name, self.profile.names))
+            if self.profile.plain:
+                raise MCPError(types.INVALID_PARAMS, f"{message} There is only {near}.")
             return _error_result(ErrorReport("UNKNOWN_OPERATION", message, f"Nearest: {near}."))
         answer = await self.runner.run(
             params.name, dict(params.arguments or {}), self._caller(context), context.session.report_progress
         )
+        if self.profile.plain:
+            return turn_result(answer, dict(params.arguments or {}))
         if isinstance(answer, ErrorReport):
             return _error_result(answer)
         return compact_result(answer) if self.profile.compact else envelope_result(answer)
@@ -287,6 +293,19 @@ def envelope_result(answer: Answer) -> types.CallToolResult:
         structured_content=answer.envelope(),
         is_error=answer.is_error,
     )
+
+
+def turn_result(answer: Answer | ErrorReport, arguments: dict[str, Any]) -> types.CallToolResult:
+    """Return a turn of the controller; one that did not get that far is a complete answer, too."""
+    report = answer if isinstance(answer, ErrorReport) else answer.error
+    result = answer.result if isinstance(answer, Answer) else None
+    if report is None and isinstance(result, TurnResponse):
+        document, is_error = result.as_json(), result.is_error
+    else:
+        cause = f"{report.message} {report.required_action or ''}".strip() if report is not None else "No answer."
+        document, is_error = boot_failure(arguments, cause), True
+    text = canonical_json(document).decode("utf-8", "replace")
+    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=document, is_error=is_error)
 
 
 def _links(answer: Answer) -> list[types.ResourceLink]:

@@ -1,4 +1,4 @@
-"""The verbs of the controller: what each needs, in which states it is offered, and what follows a denial."""
+"""Which verb is offered when, the gates before a turn, and what to call after a denial."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -8,62 +8,9 @@ from typing import Any, Final
 from codeplane.controller.budget import cost_of
 from codeplane.controller.codes import Code, Violation, codes_of, in_report_order
 from codeplane.controller.states import Event, Run, RunState, after, after_denial
+from codeplane.controller.verb import Verb
+from codeplane.controller.verbs.catalog import VERBS
 
-
-@dataclass(frozen=True, slots=True)
-class Verb:
-    """One verb; an argument `a|b` is given as either."""
-
-    name: str
-    description: str
-    when_to_use: str
-    required: Mapping[str, type]
-    optional: tuple[str, ...] = ()
-    is_mutation: bool = False
-
-
-def _verb(name: str, words: tuple[str, str], *optional: str, **required: type) -> Verb:
-    return Verb(name, *words, MappingProxyType(required), optional)
-
-
-def _mutation(name: str, words: tuple[str, str], *optional: str, **required: type) -> Verb:
-    return replace(_verb(name, words, *optional, **required), is_mutation=True)
-
-
-VERBS: Final[Mapping[str, Verb]] = MappingProxyType({verb.name: verb for verb in (
-    _verb("list_available_verbs", ("Lists the verbs of the current state.", "You do not know what to call.")),
-    _verb("list_scoped_files", ("Lists the files in scope.", "Before naming a file in a plan."),
-          "prefix", "limit", "cursor"),
-    _verb("list_directory_contents", ("Lists a directory.", "To look around."), targetDir=str),
-    _verb("read_file_lines", ("Reads lines of a file.", "To collect code evidence."),
-          "startLine", "endLine", targetFile=str),
-    _verb("lookup_symbol_definition", ("Finds definitions of a symbol.", "Before naming a target symbol."),
-          "kind", "file", "limit", symbol=str),
-    _verb("trace_symbol_graph", ("Finds related symbols.", "To see what a change reaches."),
-          "symbol", "targetFile", "query", "depth", "direction", "edgeTypes", "limit"),
-    _verb("search_codebase_text", ("Searches text in scope.", "You know a word, not a symbol."),
-          "regex", "ignoreCase", "glob", "limit", pattern=str),
-    _verb("fetch_jira_ticket", ("Fetches a ticket.", "The prompt names a ticket."), "expand", ticketKey=str),
-    _verb("fetch_api_spec", ("Fetches an API description.", "The change follows a contract."),
-          "operationIds", "pathGlob", specUrl=str),
-    _verb("get_original_prompt", ("Returns the prompt of this work.", "To cite the requirement.")),
-    _verb("write_scratch_file", ("Writes a file outside the tree.", "For notes and payloads."),
-          relativePath=str, content=str),
-    _verb("submit_execution_plan", ("Submits a plan for validation.", "When the evidence is complete."),
-          "dryRun", planGraph=dict),
-    _verb("request_evidence_guidance", ("Says what is missing.", "You are stuck."), blockingReasons=list),
-    _verb("signal_task_complete", ("Ends the run with a retrospective.", "All work is done."), "summary"),
-    _mutation("apply_code_patch", ("Patches the file of a change node.", "To carry out a change node."),
-              planNodeId=str, targetFile=str, edits=list),
-    _mutation("run_sandboxed_code", ("Runs a program without files and network.", "To compute something."),
-              "declaredInputs", "timeoutMs", "memoryMb", "expectedReturn", planNodeId=str, code=str),
-    _mutation("execute_gated_side_effect", ("Carries out a side_effect node.", "All its checks have passed."),
-              planNodeId=str, sideEffectType=str),
-    _mutation("run_automation_recipe", ("Runs a named recipe.", "A recipe fits the node."),
-              "params", recipeId=str, planNodeId=str, artifactBundleRef=str, diffSummaryRef=str),
-)})  # fmt: skip
-# One of these is enough for the verb.
-ONE_OF: Final = MappingProxyType({"trace_symbol_graph": ("symbol", "targetFile", "query")})
 BUDGET_SAFE: Final = frozenset(
     {"list_available_verbs", "get_original_prompt", "request_evidence_guidance", "signal_task_complete"}
 )
@@ -141,6 +88,44 @@ def suggested_verb(run: Run, verb: str, violations: tuple[Violation, ...]) -> st
     return _AFTER_CODE.get(first.code, "request_evidence_guidance") or verb
 
 
+def suggested_action(
+    run: Run, verb: str, arguments: Mapping[str, Any], violations: tuple[Violation, ...]
+) -> dict[str, Any]:
+    """Return the verb to call after a denial, why, and the arguments that are known."""
+    first = in_report_order(violations)[0]
+    name = suggested_verb(run, verb, violations)
+    filled = _known_arguments(name, verb, arguments, violations)
+    if name not in VERBS or name not in OFFERED[run.state]:
+        name, filled = "list_available_verbs", {}
+    action: dict[str, Any] = {"verb": name, "reason": first.message}
+    return action | ({"args": filled} if filled else {})
+
+
+def _known_arguments(
+    name: str, verb: str, arguments: Mapping[str, Any], violations: tuple[Violation, ...]
+) -> dict[str, Any]:
+    first = violations[0]
+    if name == verb and name in VERBS and first.code is Code.MISSING_FIELDS:
+        known = {*VERBS[name].required, *VERBS[name].optional}
+        # A plan is too long to be sent back.
+        return {key: value for key, value in arguments.items() if key in known and key != "planGraph"}
+    if name == "request_evidence_guidance":
+        return {"blockingReasons": [code.value for code in codes_of(violations)]}
+    if name in {"read_file_lines", "trace_symbol_graph"}:
+        path = _target_of(arguments, first.node_id)
+        return {"targetFile": path} if path else {}
+    return {}
+
+
+def _target_of(arguments: Mapping[str, Any], node_id: str | None) -> str | None:
+    plan = arguments.get("planGraph")
+    nodes = plan.get("nodes") if isinstance(plan, Mapping) else None
+    for node in nodes if isinstance(nodes, list) else ():
+        if isinstance(node, Mapping) and node.get("nodeId") == node_id and isinstance(node.get("targetFile"), str):
+            return str(node["targetFile"])
+    return None
+
+
 def _denied(run: Run, *violations: Violation) -> Admission:
     if violations:
         return Admission(after_denial(run), in_report_order(violations))
@@ -154,12 +139,20 @@ def _check_arguments(verb: Verb, given: Any) -> Iterator[Violation]:
         return
     for name, wanted in verb.required.items():
         value = arguments.get(name)
-        if value is None or (isinstance(value, str) and not value.strip() and name != "content"):
+        is_blank = isinstance(value, str) and not value.strip() and name not in verb.may_be_blank
+        if value is None or is_blank:
             yield Violation(Code.MISSING_FIELDS, "arg_missing", f"{verb.name} needs {name}.", f"/args/{name}")
-        elif not isinstance(value, wanted):
-            message = f"{name} is of another type than {verb.name} needs."
-            yield Violation(Code.MISSING_FIELDS, "arg_type", message, f"/args/{name}", expected=wanted.__name__)
-    names = ONE_OF.get(verb.name, ())
-    if names and not any(isinstance(arguments.get(name), str) and arguments[name].strip() for name in names):
-        message = f"{verb.name} needs one of {', '.join(names)}."
-        yield Violation(Code.MISSING_FIELDS, "arg_missing", message, f"/args/{names[0]}")
+        else:
+            yield from _check_type(verb, name, value, wanted)
+    for name, wanted in verb.optional.items():
+        if arguments.get(name) is not None:
+            yield from _check_type(verb, name, arguments[name], wanted)
+    if verb.one_of and not any(isinstance(one := arguments.get(name), str) and one.strip() for name in verb.one_of):
+        message = f"{verb.name} needs one of {', '.join(verb.one_of)}."
+        yield Violation(Code.MISSING_FIELDS, "arg_missing", message, f"/args/{verb.one_of[0]}")
+
+
+def _check_type(verb: Verb, name: str, value: Any, wanted: type) -> Iterator[Violation]:
+    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        message = f"{name} of {verb.name} is of type {wanted.__name__}."
+        yield Violation(Code.MISSING_FIELDS, "arg_type", message, f"/args/{name}", expected=wanted.__name__)

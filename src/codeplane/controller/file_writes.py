@@ -1,0 +1,85 @@
+"""Put the new content of a node's file in place, through the editor of the product."""
+
+from typing import Any
+
+from codeplane.controller.attempts import Attempt
+from codeplane.controller.codes import Code
+from codeplane.controller.execution import find_drift
+from codeplane.controller.patching import check_inside, new_syntax_errors, summary
+from codeplane.controller.plan import Node
+from codeplane.controller.turn_work import TurnWork
+from codeplane.controller.verb import DeniedError, FaultError, denied
+from codeplane.core.hashing import sha256_bytes
+
+
+def check_drift(turn: TurnWork, node: Node) -> None:
+    """Refuse a file that somebody else changed after the plan was accepted.
+
+    Raises:
+        DeniedError: EXEC_SIDE_EFFECT_COLLISION/content_drift.
+    """
+    text = turn.knowledge.text(node.target_file)
+    if node.is_creation:
+        if text is not None and turn.progress(node.node_id).content_hash != text.content_hash:
+            message = f"{node.target_file} exists already."
+            raise denied(Code.COLLISION, "content_drift", message, node_id=node.node_id)
+        return
+    if text is None:
+        message = f"{node.target_file} is gone."
+        raise denied(Code.COLLISION, "content_drift", message, node_id=node.node_id)
+    found = find_drift(node, text.content_hash, _own_hash(turn, node))
+    if found is not None:
+        raise DeniedError(found)
+
+
+def _own_hash(turn: TurnWork, node: Node) -> str | None:
+    """Return the file's hash after the run's own last patch to it, by whichever node."""
+    plan = turn.plan
+    last: tuple[int, str | None] = (0, None)
+    for other in plan.of_kind("change") if plan is not None else ():
+        progress = turn.progress(other.node_id)
+        if other.target_file == node.target_file and progress.content_hash is not None:
+            last = max(last, (progress.finished_at, progress.content_hash))
+    return last[1]
+
+
+def write_content(turn: TurnWork, attempt: Attempt, node: Node, after: bytes | None) -> dict[str, Any]:
+    """Write, create or delete the file of a node, and note what changed.
+
+    Raises:
+        DeniedError: the change leaves the node, or the gate refuses it.
+        FaultError: the file no longer parses, or it cannot be written.
+    """
+    path, before = node.target_file, turn.knowledge.text(node.target_file)
+    if after is None:
+        found = turn.call("write_source", edits=[{"path": path, "action": "delete"}])
+    else:
+        if before is not None:
+            check_inside(node, before, after)
+        errors = new_syntax_errors(path, before.data if before is not None else None, after)
+        if errors:
+            where = ", ".join(map(str, errors[:5]))
+            raise FaultError("syntax_error", f"{path} would not parse at line {where}. Nothing was written.")
+        found = turn.call("write_source", edits=[_edit(path, before.data if before is not None else None, after)])
+    turn.knowledge.forget(path)
+    written = turn.knowledge.text(path)
+    hashes = (
+        before.content_hash if before is not None else None,
+        written.content_hash if written is not None else None,
+    )
+    if after is not None and hashes[1] != f"sha256:{sha256_bytes(after)}":
+        attempt.log.append(f"{path}: the written bytes differ from the planned ones")
+    attempt.content_hash = hashes[1]
+    attempt.files.append(summary(path, before.data if before is not None else None, after, hashes))
+    attempt.log.append(f"{path}: {hashes[0]} -> {hashes[1]}")
+    return found
+
+
+def _edit(path: str, before: bytes | None, after: bytes) -> dict[str, Any]:
+    try:
+        content = after.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FaultError("file_not_text", f"{path} is not UTF-8 text.") from error
+    if before is None:
+        return {"path": path, "action": "create", "content": content}
+    return {"path": path, "action": "update", "content": content, "expected_file_sha256": sha256_bytes(before)}
