@@ -88,6 +88,10 @@ def _has_linters(world: World) -> None:
     )
 
 
+def _has_plan(world: World) -> None:
+    write(world.tree, {"plan.json": "{}"})
+
+
 def _has_tests(world: World) -> None:
     write(world.tree, {"test_a.py": "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"})
 
@@ -289,6 +293,16 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "check": (Sample({"affected_by": ["."]}, _has_tests),),
     "context_pack": (Sample({"query": "pool"}),),
     "controller_turn": (Sample({"verb": "list_scoped_files"}),),
+    "check_plan": (Sample({"file": "plan.json"}, _has_plan),),
+    "controller_analytics": (Sample({}),),
+    "list_pending_policies": (Sample({}),),
+    "list_run_worktrees": (Sample({}),),
+    "list_runs": (Sample({}),),
+    "list_turn_errors": (Sample({}),),
+    "review_plan": (Sample({}),),
+    "show_run": (
+        Sample({"run": "r1"}, first=(("controller_turn", {"verb": "list_scoped_files", "runSessionId": "r1"}),)),
+    ),
     "delegate_intent": (Sample({"session": "s-1", "paths": ["elsewhere/a"]}),),
     "describe": (Sample({}),),
     "discover_test_targets": (Sample({}),),

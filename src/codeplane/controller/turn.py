@@ -34,6 +34,7 @@ from codeplane.core.hashing import sha256_text
 from codeplane.core.redaction import redact_value
 from codeplane.ledger.chain import RowFilter
 from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.operations.command import Route
 from codeplane.operations.models import Request
 from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
@@ -357,6 +358,17 @@ CONTROLLER_TURN = Operation(
         Example("Read as evidence", {"verb": "read_file_lines", "args": {"targetFile": "src/app.py"}}),
     ),
     profiles=frozenset({"controller"}),
+    routes=(
+        Route(
+            method="POST",
+            path="/turn",
+            summary="One turn of the controller, as an agent.",
+            needs_token=True,
+            as_agent=True,
+            setting="controller.turn_endpoint",
+            answer=lambda document: {name: value for name, value in document.items() if value is not None},
+        ),
+    ),
     reads_index=True,
     reaches_network=True,
     reaches_all=True,

@@ -96,7 +96,8 @@ _TOOLS = (
 )
 
 
-# For people: commands and REST addresses, each family in one module.
+# For people: commands and REST addresses, each family in one module. The controller is a package above this one; like
+# everything here it is imported by name when it is first called.
 _COMMANDS = {
     "accept_hooks": "manage_policy",
     "accept_policy": "manage_policy",
@@ -104,10 +105,12 @@ _COMMANDS = {
     "anchor_ledger": "read_ledger",
     "approve_calls": "answer_approvals",
     "check_intents": "manage_intents",
+    "check_plan": "codeplane.controller.people",
     "bench_memory": "manage_memory",
     "check_policy": "manage_policy",
     "close_intent": "manage_intents",
     "close_task": "manage_tasks",
+    "controller_analytics": "codeplane.controller.people",
     "deny_calls": "answer_approvals",
     "doctor_memory": "manage_memory",
     "explain_call": "explain_call",
@@ -121,8 +124,12 @@ _COMMANDS = {
     "list_grants": "answer_approvals",
     "list_intents": "manage_intents",
     "list_memories": "review_memory",
+    "list_pending_policies": "codeplane.controller.people",
     "list_rows": "read_ledger",
+    "list_run_worktrees": "codeplane.controller.people",
+    "list_runs": "codeplane.controller.people",
     "list_tasks": "manage_tasks",
+    "list_turn_errors": "codeplane.controller.people",
     "memory_status": "manage_memory",
     "merge_memory": "manage_memory",
     "open_task": "manage_tasks",
@@ -130,6 +137,7 @@ _COMMANDS = {
     "repair_memory": "manage_memory",
     "reset_task_budget": "manage_tasks",
     "review_memory": "review_memory",
+    "review_plan": "codeplane.controller.people",
     "revoke_approval": "answer_approvals",
     "set_policy_mode": "manage_policy",
     "show_approval": "answer_approvals",
@@ -137,6 +145,7 @@ _COMMANDS = {
     "show_intent": "manage_intents",
     "show_policy": "manage_policy",
     "show_rows": "read_ledger",
+    "show_run": "codeplane.controller.people",
     "show_task": "manage_tasks",
     "verify_ledger": "read_ledger",
     "verify_memory": "manage_memory",
@@ -192,11 +201,9 @@ _FAMILIES = {
         "verify_compliance",
     ),
 }
-# The controller is a package above this one. Like everything here it is imported by name when it is first called.
-_CONTROLLER = "codeplane.controller"
 # The module of `run` is named after what it runs.
 _MODULES = {
-    "controller_turn": f"{_CONTROLLER}.turn",
+    "controller_turn": "codeplane.controller.turn",
     "run": "run_program",
     **{name: module for module, names in _FAMILIES.items() for name in names},
     **_COMMANDS,
@@ -265,4 +272,4 @@ COMMANDS = (
     "validate_config",
 )
 # Operations with REST addresses of their own; every tool also has `/operations/{name}`.
-ROUTED = (*COMMANDS, "refactor_apply", "refactor_impact", "refactor_move", "refactor_rename")
+ROUTED = (*COMMANDS, "controller_turn", "refactor_apply", "refactor_impact", "refactor_move", "refactor_rename")

@@ -65,7 +65,8 @@ class Command:
 class Route:
     """An address of REST. Path, query and body are the request; `answer` makes the body of the answer from the result.
 
-    Whatever is not a read needs the operator token; `needs_token` says that a read does, too.
+    Whatever is not a read needs the operator token; `needs_token` says that a read does, too. `as_agent` lets the call
+    be an agent's all the same. An address with a `setting` is served only where that setting is true.
     """
 
     method: str
@@ -73,6 +74,8 @@ class Route:
     summary: str
     status: int = 200
     needs_token: bool = False
+    as_agent: bool = False
+    setting: str = ""
     answer: Callable[[dict[str, Any]], Any] = lambda document: document
 
 

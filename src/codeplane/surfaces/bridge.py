@@ -436,6 +436,8 @@ class _Bridge:
             # The reason has to reach the model.
             text = f"{document['error']}: {document['message']}\n{document.get('required_action', '')}"
             answer["result"] = {"content": [{"type": "text", "text": text}], "isError": True}
+            if self._options.profile == "controller":
+                answer["result"] = _failed_turn(request, text)
         else:
             answer["error"] = {"code": -32000, "message": document["message"], "data": document}
         return json.dumps(answer).encode() + b"\n"
@@ -478,6 +480,17 @@ def _first_answers(options: _Options, root: str) -> "object | None":
     from codeplane.surfaces.mcp.first_answers import FirstAnswers, default_profile  # noqa: PLC0415 - as above.
 
     return FirstAnswers(options.profile.strip() or default_profile(root, options.start, options.overrides))
+
+
+def _failed_turn(request: "dict[str, object]", text: str) -> "dict[str, object]":
+    """Return the complete answer to a turn when no server can run here."""
+    from codeplane.controller.response import boot_failure  # noqa: PLC0415 - only for this failure.
+    from codeplane.core.canonical_json import canonical_text  # noqa: PLC0415 - as above.
+
+    params = request.get("params")
+    given = params.get("arguments") if isinstance(params, dict) else None
+    turn = boot_failure(given if isinstance(given, dict) else {}, text)
+    return {"content": [{"type": "text", "text": canonical_text(turn)}], "structuredContent": turn, "isError": True}
 
 
 def _stop_in_order(_number: int, _frame: object) -> None:

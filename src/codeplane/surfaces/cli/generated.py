@@ -47,6 +47,10 @@ _GROUP_HELP = {
     "approvals": """Show calls that wait for a person, and answer them.
 
         Only a person answers: at a terminal a code is asked for, elsewhere the operator token is needed.""",
+    "controller": """Look at runs of profile `controller`, check plans and review nodes.
+
+        An agent with that profile has one tool, `controller_turn`. It changes nothing before a plan was accepted, and
+        a plan is accepted only with evidence that was really read.""",
     "intent": """Manage .orchestration/active_intents.yaml.
 
         The first valid file switches intents on for this repository: from then on agents change only what an active
@@ -77,7 +81,7 @@ def generated_command(name: str, short_help: str) -> click.Command:
     group = click.Group(name, help=_dedented(_GROUP_HELP[name]), short_help=short_help)
     for operation, command in _commands():
         if command.path[0] == name:
-            group.add_command(_made(operation, command))
+            _subgroup(group, command.path[1:-1]).add_command(_made(operation, command))
     if name == "ledger":
         group.add_command(export_command)
     if name == "memory":
@@ -86,6 +90,15 @@ def generated_command(name: str, short_help: str) -> click.Command:
 
         group.add_command(demo_command)
         group.add_command(group.commands["init"], "install")
+    return group
+
+
+def _subgroup(group: click.Group, names: tuple[str, ...]) -> click.Group:
+    """Return the group that a path leads to, made where there is none."""
+    for name in names:
+        inner = group.commands.get(name) or click.Group(name, short_help=f"Commands of {group.name} {name}.")
+        group.add_command(inner)
+        group = inner if isinstance(inner, click.Group) else group
     return group
 
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "call": "Run any operation through the door.",
     "check": "Lint and test your changes: are they ready to commit?",
     "clear": "Remove derived data; with --all everything CodePlane stores here.",
+    "controller": "Look at planned runs, check plans, review nodes.",
     "completion": "Print the completion script for a shell.",
     "delete": "Delete a symbol or file that nothing refers to.",
     "demo": "Show CodePlane at work on a sample repository.",
@@ -53,7 +54,7 @@ COMMANDS = {
 
 
 # Made from operations; every other command has a module of its own.
-_GENERATED = frozenset({"approvals", "explain", "intent", "ledger", "memory", "policy", "task", "tests"})
+_GENERATED = frozenset({"approvals", "controller", "explain", "intent", "ledger", "memory", "policy", "task", "tests"})
 
 
 def find_command(name: str) -> click.Command:

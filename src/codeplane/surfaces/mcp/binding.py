@@ -22,8 +22,6 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from codeplane.controller.plan import canonical_json
-from codeplane.controller.response import TurnResponse, boot_failure
 from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.errors import ErrorReport
 from codeplane.core.version import VERSION
@@ -33,7 +31,7 @@ from codeplane.operations.dispatch import dispatch, nearest_names
 from codeplane.operations.perform import Door, reject
 from codeplane.operations.profiles import Profile
 from codeplane.operations.tool_list import CALL, CLASSIC, CORE, FULL
-from codeplane.surfaces.mcp.first_answers import INSTRUCTIONS, SERVER_NAME, SERVER_TITLE
+from codeplane.surfaces.mcp.first_answers import SERVER_NAME, SERVER_TITLE, instructions_for
 
 META_KEY = "codeplane/meta"
 ERROR_KEY = "codeplane/error"
@@ -162,7 +160,7 @@ def build_server(
         SERVER_NAME,
         version=VERSION,
         title=SERVER_TITLE,
-        instructions=INSTRUCTIONS,
+        instructions=instructions_for(profile.name),
         get_tool_input_schema=lambda _name: None,
         on_list_tools=binding.list_tools,
         on_call_tool=binding.call_tool,
@@ -297,6 +295,10 @@ def envelope_result(answer: Answer) -> types.CallToolResult:
 
 def turn_result(answer: Answer | ErrorReport, arguments: dict[str, Any]) -> types.CallToolResult:
     """Return a turn of the controller; one that did not get that far is a complete answer, too."""
+    # 150 ms that only profile `controller` needs.
+    from codeplane.controller.plan import canonical_json  # noqa: PLC0415
+    from codeplane.controller.response import TurnResponse, boot_failure  # noqa: PLC0415
+
     report = answer if isinstance(answer, ErrorReport) else answer.error
     result = answer.result if isinstance(answer, Answer) else None
     if report is None and isinstance(result, TurnResponse):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codeplane.core.version import VERSION
-from codeplane.operations.tool_list import CORE, stored_cards, tool_documents
+from codeplane.operations.tool_list import CONTROLLER, CORE, stored_cards, tool_documents
 
 SERVER_NAME = "codeplane"
 SERVER_TITLE = "CodePlane"
@@ -22,8 +22,21 @@ INSTRUCTIONS = (
     "`run` loops over hits and edits by rule in one call. "
     "`call` runs further operations (git and more; `describe` lists them). Paths are relative to the repository root."
 )
+CONTROLLER_INSTRUCTIONS = (
+    "One tool, `controller_turn`. Send runSessionId and workId of the first answer with every further turn. Read with "
+    "read_file_lines and search_codebase_text; each answer has a traceRef to cite as evidence. list_scoped_files gives "
+    "the envelope of a plan. submit_execution_plan checks it and says what is wrong with which node. Then "
+    "apply_code_patch, run_automation_recipe (run_targeted_validation) and execute_gated_side_effect carry it out. "
+    "Every answer lists the verbs that can be called now; after a denial suggestedAction says what to do. Call "
+    "signal_task_complete at the end."
+)
 # Those with a handshake; a test compares with the SDK.
 PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+
+
+def instructions_for(profile: str) -> str:
+    """Return how the tools of a profile are best used."""
+    return CONTROLLER_INSTRUCTIONS if profile == CONTROLLER else INSTRUCTIONS
 
 
 class FirstAnswers:
@@ -33,6 +46,7 @@ class FirstAnswers:
     """
 
     def __init__(self, profile: str) -> None:
+        self._profile = profile
         self._tools = tool_documents(profile, stored_cards())
         self._is_greeted = False
         self.told: list[dict[str, Any]] | None = None
@@ -46,7 +60,7 @@ class FirstAnswers:
             return {}
         if method == "initialize" and not self._is_greeted and _is_handshake(params):
             self._is_greeted = True
-            return _greeting(params["protocolVersion"])
+            return _greeting(params["protocolVersion"], self._profile)
         if method == "tools/list" and self._is_greeted and not params.get("cursor"):
             self.told = self._tools
             return {"tools": self._tools}
@@ -70,13 +84,13 @@ def _is_handshake(params: Mapping[str, Any]) -> bool:
     )
 
 
-def _greeting(requested: str) -> dict[str, Any]:
+def _greeting(requested: str, profile: str) -> dict[str, Any]:
     return {
         "protocolVersion": requested if requested in PROTOCOL_VERSIONS else PROTOCOL_VERSIONS[-1],
         # Rules may hide tools from the list that was given before the server had read them.
         "capabilities": {"resources": {"listChanged": False, "subscribe": False}, "tools": {"listChanged": True}},
         "serverInfo": {"name": SERVER_NAME, "title": SERVER_TITLE, "version": VERSION},
-        "instructions": INSTRUCTIONS,
+        "instructions": instructions_for(profile),
     }
 
 

@@ -26,7 +26,7 @@ class Guard:
     """
 
     app: ASGIApp
-    port: int
+    ports: tuple[int, ...]
     root: str
     access: Access
 
@@ -53,7 +53,7 @@ class Guard:
             _log.exception("a request failed", extra=fields(path=scope["path"][:200]))
 
     def _objection(self, host: str, origin: str | None) -> ErrorReport | None:
-        hosts = {f"{name}:{self.port}" for name in _NAMES}
+        hosts = {f"{name}:{port}" for name in _NAMES for port in self.ports}
         if host.lower() not in hosts:
             return ErrorReport("HOST_NOT_ALLOWED", f"The Host `{host[:80]}` is not this server.")
         if origin is not None and origin.lower() not in {f"http://{name}" for name in hosts}:

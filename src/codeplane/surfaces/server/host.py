@@ -33,6 +33,8 @@ from codeplane.workspace.workspace import Workspace, prepare_private
 if TYPE_CHECKING:
     from codeplane.surfaces.server.http_side import HttpSide
 
+# A second port of the same server, for tools that expect one at a fixed place.
+_MORE_PORT = "MCP_DASHBOARD_PORT"
 _log = get_logger(__name__)
 # What monitoring may ask without a secret; the answers tell nothing about the repository.
 _OPEN = frozenset({"/health", "/ready"})
@@ -67,7 +69,7 @@ class ServerHost:
     facts: ServerFacts
     token: str
     access: Access
-    listener: socket.socket
+    listeners: tuple[socket.socket, ...]
     is_ready: bool = False
     is_recording: bool = True
     is_stopping: bool = False
@@ -83,6 +85,11 @@ class ServerHost:
     http: "HttpSide | None" = None
     _tasks: TaskGroup | None = None
     _earlier_threads: tuple[threading.Thread, ...] = field(default_factory=lambda: tuple(threading.enumerate()))
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """Return the ports that the server listens on."""
+        return tuple(int(one.getsockname()[1]) for one in self.listeners)
 
     @property
     def runner(self) -> CallRunner:
@@ -398,15 +405,18 @@ def build_host(request: HostRequest) -> ServerHost:
     profile_for(workspace.settings.mcp.profile, request.door.operations)
     token = operator_token(workspace.places.user.operator_token)
     secret = kept_secret(workspace.places.user.access_secret, "access secret")
-    listener = _listen(workspace.settings.server.port)
-    port = int(listener.getsockname()[1])
+    listeners = [_listen(workspace.settings.server.port)]
+    port = int(listeners[0].getsockname()[1])
+    more = os.environ.get(_MORE_PORT, "").strip()
+    if more and more != str(port):
+        listeners.append(_listen(_port_of(more)))
     now = workspace.clock.now_ms()
     facts = ServerFacts(os.getpid(), port, now, VERSION, request.mode, workspace.repo_id, secret)
     access = Access((secret, token), _OPEN | ({"/metrics"} if workspace.settings.metrics.open else frozenset()))
     started = {"mode": request.mode, "port": port, "head": head.commit, "recovered_calls": recovered}
     workspace.record("server_started", {**started, "interrupted_tasks": interrupted})
     _log.info("server started", extra=fields(port=port, mode=request.mode, head=(head.commit or "unborn")[:12]))
-    return ServerHost(workspace, request.door, request.lock, request.mode, facts, token, access, listener)
+    return ServerHost(workspace, request.door, request.lock, request.mode, facts, token, access, tuple(listeners))
 
 
 def _remove_marks_of_the_dead(workspace: Workspace) -> None:
@@ -429,7 +439,8 @@ def close_host(host: ServerHost) -> bool:
     with suppress(CodePlaneError):
         host.workspace.record("server_stopped", {"mode": host.mode})
     remove_facts(host.workspace.places)
-    host.listener.close()
+    for listener in host.listeners:
+        listener.close()
     n_busy, is_changing = host.busy_threads(_LAST_SECONDS), False
     if n_busy:
         # They own what they work on until they or the process end; taken from under them it would look damaged.
@@ -443,6 +454,12 @@ def close_host(host: ServerHost) -> bool:
     host.lock.release()
     _log.info("server stopped")
     return bool(n_busy) and not is_changing
+
+
+def _port_of(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+        raise CodePlaneError("CONFIG_INVALID", f"{_MORE_PORT} is not a port: {text[:40]!r}.")
+    return int(text)
 
 
 def _listen(port: int) -> socket.socket:

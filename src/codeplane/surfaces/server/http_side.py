@@ -50,7 +50,7 @@ class HttpSide:
             self._tasks = tasks
             await self._manager("core")
             task_status.started()
-            await self._server.serve(sockets=[self._host.listener])
+            await self._server.serve(sockets=list(self._host.listeners))
             tasks.cancel_scope.cancel()
 
     def stop(self) -> None:
@@ -68,7 +68,7 @@ class HttpSide:
         )
         root = str(self._host.workspace.root)
         config = uvicorn.Config(
-            Guard(_CountedExchanges(app, self._host.exchanges), self._host.facts.port, root, self._host.access),
+            Guard(_CountedExchanges(app, self._host.exchanges), self._host.ports, root, self._host.access),
             http=http_protocol(root, self._host.access),
             lifespan="off",
             log_config=None,

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -126,7 +127,14 @@ class _Rest:
             for operation in map(OPERATIONS.__getitem__, ROUTED)
             if not operation.name.startswith(self._host.workspace.switched_off)
             for address in operation.routes
+            if self._is_served(address)
         ]
+
+    def _is_served(self, address: Address) -> bool:
+        value: Any = self._host.workspace.settings
+        for name in address.setting.split(".") if address.setting else ():
+            value = getattr(value, name)
+        return bool(value)
 
     async def _run(self, operation: AnyOperation, address: Address, request: Request) -> Response:
         """Run an operation with the path, the query and the body as its arguments; answer with its bare result."""
@@ -137,7 +145,10 @@ class _Rest:
             )
         given = dict(request.query_params) if address.method == "GET" else await _body(request)
         arguments = {**given, **request.path_params}
-        answer = await self._host.runner_for_people.run(operation.name, arguments, self._caller(request), None)
+        caller = self._caller(request)
+        if address.as_agent:
+            caller = replace(caller, kind=CallerKind.AGENT, proof="")
+        answer = await self._host.runner_for_people.run(operation.name, arguments, caller, None)
         if isinstance(answer, Answer) and answer.result is not None:
             document = address.answer(answer.result.model_dump(mode="json"))
             return JSONResponse(document, status_code=address.status)
