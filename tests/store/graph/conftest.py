@@ -28,13 +28,21 @@ def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServ
 
 
 @pytest.fixture
-def graph(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Graph]:
+def neo4j_url(backend: str, request: pytest.FixtureRequest) -> str:
+    """Return the address of the server; empty for SQLite, which starts none."""
     if backend == "sqlite":
-        opened = Graph(SqliteGraph(tmp_path / "graph.db"))
-    else:
-        server: Neo4jServer = request.getfixturevalue("neo4j_server")
+        return ""
+    server: Neo4jServer = request.getfixturevalue("neo4j_server")
+    return server.url
+
+
+@pytest.fixture
+def graph(neo4j_url: str, tmp_path: Path) -> Iterator[Graph]:
+    if neo4j_url:
         # A graph of its own in the same server.
-        opened = Graph(Neo4jGraph(Neo4jAddress(server.url, str(tmp_path))))
+        opened = Graph(Neo4jGraph(Neo4jAddress(neo4j_url, str(tmp_path))))
+    else:
+        opened = Graph(SqliteGraph(tmp_path / "graph.db"))
     yield opened
     opened.drop()
     opened.close()

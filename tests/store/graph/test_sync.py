@@ -202,19 +202,18 @@ def _run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_a_sync_that_is_killed_leaves_the_old_graph_and_the_next_one_succeeds(
-    graph: Graph, backend: str, tmp_path: Path, request: pytest.FixtureRequest
+    graph: Graph, neo4j_url: str, tmp_path: Path
 ) -> None:
     write_seeds(tmp_path, {"a.jsonl": OLD})
     synced(graph, tmp_path)
     graph.upsert([node("mine")])
     write_seeds(tmp_path, {"a.jsonl": NEW})
-    server: list[str] = [request.getfixturevalue("neo4j_server").url] if backend == "neo4j" else []
-    script = _DYING_NEO4J if server else _DYING_SQLITE
+    script = _DYING_NEO4J if neo4j_url else _DYING_SQLITE
     expected = in_order([*NEW, *graph.rows(only_local=True)])
     outcomes = set()
     for last in range(1, 100):
         before = graph.rows()
-        done = _run(script, tmp_path, last, *server)
+        done = _run(script, tmp_path, last, neo4j_url)
         outcomes.add("new" if graph.rows() == expected else "old")
         assert graph.rows() in (before, expected), last
         if done.returncode == 0:

@@ -47,6 +47,10 @@ _GROUP_HELP = {
     "approvals": """Show calls that wait for a person, and answer them.
 
         Only a person answers: at a terminal a code is asked for, elsewhere the operator token is needed.""",
+    "graph": """Build, look at and export the graph of what the team has written down.
+
+        The seeds are JSON lines below .orchestration/graph/seed: nodes, edges, policies and recipes. `sync` replaces
+        the graph as a whole or not at all, and keeps rows that no seed has; `export` writes these.""",
     "intent": """Manage .orchestration/active_intents.yaml.
 
         The first valid file switches intents on for this repository: from then on agents change only what an active
