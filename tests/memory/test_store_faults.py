@@ -76,7 +76,7 @@ def test_parallel_processes_lose_nothing(tmp_path: Path) -> None:
     MemoryStore(path, ManualClock(), None).close()
     names = ("a", "b", "c", "d")
     results = run_children([(sys.executable, "-c", _WRITER, str(path), name, "15", "0") for name in names], tmp_path)
-    acknowledged = {line for result in results for line in result.stdout_text.split()}
+    acknowledged = {line for result in results for line in result.stdout.split()}
     assert len(acknowledged) == 60
     assert acknowledged == _recorded(path)
 
