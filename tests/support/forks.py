@@ -70,6 +70,12 @@ class Forked(subprocess.Popen[AnyStr]):
         return self.returncode
 
 
+def started_python(command: Sequence[str], **named: Any) -> "subprocess.Popen[Any]":
+    """Start a Python program; one that wants options of the interpreter gets an interpreter of its own."""
+    is_plain = command[0] == sys.executable and (command[1] in {"-m", "-c"} or command[1].endswith(".py"))
+    return Forked[Any](command, **named) if is_plain else subprocess.Popen(command, **named)
+
+
 def run_forked(command: Sequence[str], **named: Any) -> "subprocess.CompletedProcess[str]":
     """Run a Python program to its end; `named` is what `subprocess.run` takes."""
     given, timeout = named.pop("input", None), named.pop("timeout", 60)
