@@ -17,6 +17,7 @@ from codeplane.operations.recovery import recover_interrupted
 from support.children import run_children
 from support.doors import call, error_of, open_test_workspace
 from support.effort import spread
+from support.forks import started_python
 from support.git_states import whole_state
 from support.git_twins import Twins
 from support.repositories import git, make_repository, write
@@ -212,7 +213,7 @@ def test_a_git_that_is_killed_itself_leaves_no_lock_behind(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), str(TESTS.parent / "src")]))
     before = whole_state(tree)
     argv = [sys.executable, "-c", KILLED, str(tree), "git_merge", '{"ref": "side"}', "never"]
-    with subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.DEVNULL, start_new_session=True) as child:
+    with started_python(argv, cwd=tmp_path, stdout=subprocess.DEVNULL, start_new_session=True) as child:
         lock = tree / ".git" / "index.lock"
         for _ in range(600):
             if lock.exists():

@@ -17,7 +17,9 @@ from codeplane.store.graph.model import Made, Row, in_order
 from codeplane.store.graph.neo4j_graph import Neo4jAddress, Neo4jGraph
 from codeplane.store.graph.seeds import SEED_FOLDER, read_seeds
 from codeplane.store.graph.sqlite_graph import SqliteGraph
+from support.children import run_children
 from support.effort import repeated
+from support.forks import run_forked
 from support.graphs import edge, node, policy, synced, write_seeds
 from support.neo4j_server import Neo4jServer
 from support.toolchains import NEO4J
@@ -195,9 +197,7 @@ print(n)
 
 
 def _run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return run_forked([sys.executable, "-c", script, *map(str, arguments)])
 
 
 @pytest.mark.slow
@@ -275,12 +275,7 @@ def test_many_rows_are_synced_and_exported(graph: Graph, tmp_path: Path) -> None
 def test_two_syncs_at_once_both_succeed(tmp_path: Path) -> None:
     write_seeds(tmp_path, {"a.jsonl": OLD})
     SqliteGraph(tmp_path / "graph.db").close()
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-c", _DYING_SQLITE, str(tmp_path), "0"]
-    both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [one.wait(60) for one in both] == [0, 0]
-    for one in both:
-        one.communicate()
+    run_children([(sys.executable, "-c", _DYING_SQLITE, str(tmp_path), "0")] * 2, tmp_path)
     graph = Graph(SqliteGraph(tmp_path / "graph.db"))
     assert (graph.rows(), graph.status().generation) == (in_order(OLD), 2)
     graph.close()
