@@ -22,6 +22,7 @@ from codeplane.edit.images import FileImage
 from codeplane.edit.locks import PathLocks
 from codeplane.edit.records import Change, Record, RecordStore, State, decode, encode
 from edit.killing import snapshot
+from support.forks import started_python
 
 
 class Saboteur(Disk):
@@ -388,7 +389,7 @@ def test_no_update_of_several_processes_is_lost(root: Path) -> None:
     (root / "count").write_text("0\n")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     children = [
-        subprocess.Popen([sys.executable, "-c", _ADD, str(root), "25", str(number)], env=environment)
+        started_python([sys.executable, "-c", _ADD, str(root), "25", str(number)], env=environment)
         for number in range(4)
     ]
     assert [child.wait() for child in children] == [0] * 4

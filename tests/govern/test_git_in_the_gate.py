@@ -16,22 +16,26 @@ from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import Workspace
 from support.doors import error_of, open_test_workspace, result_of
 from support.governed import FILES, approve, write_intents
-from support.repositories import git, make_repository, write
+from support.repositories import copied, git, make_repository, write
 
 SETTINGS = ".claude/settings.json"
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    tree = make_repository(tmp_path / "tree", FILES)
+    tree = copied(tmp_path, "in the gate", _make_trees) / "tree"
     git(tree, "config", "--global", "user.name", "Test")
     git(tree, "config", "--global", "user.email", "test@example.invalid")
-    git(tmp_path, "clone", "-q", "--bare", "tree", "origin.git")
-    git(tmp_path, "clone", "-q", "origin.git", "other")
-    git(tree, "remote", "add", "origin", str(tmp_path / "origin.git"))
+    return tree
+
+
+def _make_trees(base: Path) -> None:
+    tree = make_repository(base / "tree", FILES)
+    git(base, "clone", "-q", "--bare", "tree", "origin.git")
+    git(base, "clone", "-q", "origin.git", "other")
+    git(tree, "remote", "add", "origin", str(base / "origin.git"))
     git(tree, "fetch", "-q", "origin")
     git(tree, "branch", "-q", "--set-upstream-to=origin/main")
-    return tree
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from codeplane.operations.perform import Door
 from codeplane.surfaces.cli.call_command import cli_caller
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 from index.facts_dump import dump_facts
+from support.forks import run_forked
 from support.repositories import git, make_repository, write
 
 
@@ -222,7 +222,7 @@ open_workspace(WorkspaceRequest(Path(sys.argv[1]))).index.refresh()
 @pytest.mark.slow
 @pytest.mark.parametrize("steps", range(10))
 def test_a_build_that_was_killed_is_completed_by_the_next(repo: Path, steps: int) -> None:
-    died = subprocess.run([sys.executable, "-c", _CHILD, str(repo), str(steps)], check=False, timeout=60)
+    died = run_forked([sys.executable, "-c", _CHILD, str(repo), str(steps)])
     with _open(repo) as workspace:
         assert _lines(workspace.index, "three") == [("docs/guide.md", 3)]
         assert len(workspace.index.state().files) == 4

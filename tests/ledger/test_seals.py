@@ -37,6 +37,7 @@ from codeplane.store.sqlite import Database, Schema
 from codeplane.workspace.workspace import Workspace, locate_places
 from support.children import run_children
 from support.doors import open_test_workspace
+from support.forks import run_forked, started_python
 from support.ledgers import REPO_ID, LedgerPlace, event, fill, opened, verified
 from support.repositories import git
 
@@ -305,7 +306,7 @@ def test_a_writer_killed_around_a_seal_leaves_no_alarm(
                 path.unlink()
     script = (sys.executable, "-c", _KILLED_AT, str(place.root), point, when, str(count))
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(script, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = run_forked(script, env=environment)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert verified(place).first_bad_seq is None
     fill(place, 2, start=30)
@@ -336,7 +337,7 @@ def test_processes_killed_at_any_moment_lose_no_row_they_told_of_and_leave_no_al
     told: list[int] = []
     for _ in range(8):
         writers = [
-            subprocess.Popen(
+            started_python(
                 (sys.executable, "-c", _ENDLESS, str(place.root)), env=environment, stdout=subprocess.PIPE, text=True
             )
             for _ in range(2)

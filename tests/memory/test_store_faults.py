@@ -20,6 +20,7 @@ from codeplane.memory.schema import MEMORY_SCHEMA
 from codeplane.memory.store import MemoryStore, Writing, hash_of_row
 from support.children import run_children
 from support.effort import examples, repeated
+from support.forks import run_forked
 
 LESSON = Experience("effective", "Tools", "The job fails", "Restart it", "It works", "Known fault")
 
@@ -65,8 +66,7 @@ def test_what_was_acknowledged_survives_a_kill_at_any_statement(tmp_path: Path) 
         path = tmp_path / f"memory{trial}.db"
         MemoryStore(path, ManualClock(), None).close()
         command = (sys.executable, "-c", _WRITER, str(path), "a", "20", str(source.randrange(2, 200)))
-        result = run_process(ProcessRequest(command, tmp_path, 60))
-        acknowledged = set(result.stdout_text.split())
+        acknowledged = set(run_forked(command, cwd=tmp_path).stdout.split())
         assert acknowledged <= _recorded(path)
         assert len(_recorded(path)) <= len(acknowledged) + 1
 
@@ -76,7 +76,7 @@ def test_parallel_processes_lose_nothing(tmp_path: Path) -> None:
     MemoryStore(path, ManualClock(), None).close()
     names = ("a", "b", "c", "d")
     results = run_children([(sys.executable, "-c", _WRITER, str(path), name, "15", "0") for name in names], tmp_path)
-    acknowledged = {line for result in results for line in result.stdout_text.split()}
+    acknowledged = {line for result in results for line in result.stdout.split()}
     assert len(acknowledged) == 60
     assert acknowledged == _recorded(path)
 

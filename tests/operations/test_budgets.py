@@ -279,7 +279,7 @@ def test_processes_at_the_limit_never_get_more_than_the_limit(repo: Path) -> Non
     with open_test_workspace(repo, ids=RandomIds()) as workspace:
         task = workspace.tasks.open(TaskRequest("main", TaskLimits(15, 1, 86_400 * 3650), workspace.snapshot()))
         results = run_children([_toys("spend", str(repo), "10") for _ in range(3)], repo)
-        outcomes = [line for result in results for line in result.stdout_text.split()]
+        outcomes = [line for result in results for line in result.stdout.split()]
         assert (outcomes.count("finished"), outcomes.count("failed")) == (15, 15)
         found = workspace.tasks.find(task.task_id)
         assert (found.mutation_count, found.state) == (15, TaskState.CLOSED_FAILED)

@@ -27,7 +27,7 @@ from codeplane.operations.dispatch import dispatch
 from codeplane.operations.perform import Door
 from support.doors import call, caller, error_of, open_test_workspace, person, result_of
 from support.effort import repeated
-from support.repositories import git, make_repository, write
+from support.repositories import copied, git, make_repository, write
 
 HOOKS = (
     "pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "post-rewrite", "pre-merge-commit", "post-merge",
@@ -313,6 +313,9 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "doctor_memory": (Sample({}),),
     "export_memory": (Sample({}),),
     "init_memory": (Sample({}),),
+    "graph_export": (Sample({}),),
+    "graph_status": (Sample({}),),
+    "graph_sync": (Sample({}),),
     "forget_memory": (Sample({"id": 1}),),
     "import_memory": (Sample({"path": "lessons.json"}),),
     "memory_status": (Sample({}),),
@@ -505,16 +508,20 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
 
 
 def make_world(base: Path) -> World:
-    world = World(base)
-    base.mkdir()
-    make_repository(base / "library", {"library.txt": "library\n"})
-    make_repository(world.tree, {"a.txt": "a\n", "b.txt": "b\n", ".gitignore": "*.log\n"})
+    world = World(copied(base, "every effect", _make_world))
     for name, value in (
         ("user.name", "Test"),
         ("user.email", "test@example.invalid"),
         ("protocol.file.allow", "always"),
     ):
         git(world.tree, "config", "--global", name, value)
+    return world
+
+
+def _make_world(base: Path) -> None:
+    world = World(base)
+    make_repository(base / "library", {"library.txt": "library\n"})
+    make_repository(world.tree, {"a.txt": "a\n", "b.txt": "b\n", ".gitignore": "*.log\n"})
     git(world.tree, "tag", "v0")
     git(world.tree, "checkout", "-q", "-b", "topic")
     write(world.tree, {"a.txt": "topic\n", "topic.txt": "topic\n", "settings.json": "{}\n"})
@@ -526,7 +533,6 @@ def make_world(base: Path) -> World:
     git(world.tree, "remote", "add", "origin", str(base / "origin.git"))
     git(world.tree, "fetch", "-q", "origin")
     git(world.tree, "branch", "-q", "--set-upstream-to=origin/main")
-    return world
 
 
 def install_hooks(world: World) -> None:

@@ -1,5 +1,6 @@
 """Switching and bringing files back do what git does; what is overwritten can be undone."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,17 @@ from support.git_commits import (
     identify,
     install_hook,
 )
-from support.repositories import git, write
+from support.repositories import copied, git, write
 
 
-@pytest.fixture(autouse=True)
-def branches(repo: Path) -> None:
+@pytest.fixture
+def repo(tmp_path: Path, repo_template: Path) -> Path:
+    return copied(tmp_path / "repo", "checkout", lambda base: _make_history(base, repo_template))
+
+
+def _make_history(repo: Path, template: Path) -> None:
     """Make `other`, which changes, adds, moves and deletes, and come back to main."""
+    shutil.copytree(template, repo, dirs_exist_ok=True)
     identify(repo)
     commit_files(repo, "ignore", {".gitignore": "*.log\n"})
     git(repo, "checkout", "-q", "-b", "other")

@@ -17,9 +17,10 @@ from codeplane.operations.recovery import recover_interrupted
 from support.children import run_children
 from support.doors import call, error_of, open_test_workspace
 from support.effort import spread
+from support.forks import started_python
 from support.git_states import whole_state
 from support.git_twins import Twins
-from support.repositories import git, make_repository, write
+from support.repositories import copied, git, make_repository, write
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -50,8 +51,12 @@ WITHOUT_INDEX = frozenset({"git_branch", "git_push", "git_remote", "git_worktree
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".gitconfig").write_text('[protocol "file"]\n\tallow = always\n', encoding="utf-8")
-    make_repository(tmp_path / "library", {"l.py": "L = 1\n"})
-    root = make_repository(tmp_path / "tree", {"a.txt": "a\n", "b.txt": "b\n"})
+    return copied(tmp_path, "in the way", _make_tree) / "tree"
+
+
+def _make_tree(base: Path) -> None:
+    make_repository(base / "library", {"l.py": "L = 1\n"})
+    root = make_repository(base / "tree", {"a.txt": "a\n", "b.txt": "b\n"})
     git(root, "config", "user.name", "Test")
     git(root, "config", "user.email", "test@example.invalid")
     write(root, {"a.txt": "a2\n"})
@@ -65,11 +70,10 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "side")
     git(root, "checkout", "-q", "main")
-    git(tmp_path, "clone", "-q", "--bare", str(root), "origin.git")
+    git(base, "clone", "-q", "--bare", str(root), "origin.git")
     git(root, "remote", "add", "origin", "../origin.git")
     git(root, "push", "-q", "-u", "origin", "main")
-    git(tmp_path / "origin.git", "branch", "-f", "news", "side")
-    return root
+    git(base / "origin.git", "branch", "-f", "news", "side")
 
 
 def make_dirty(root: Path, tool: str) -> None:
@@ -212,7 +216,7 @@ def test_a_git_that_is_killed_itself_leaves_no_lock_behind(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), str(TESTS.parent / "src")]))
     before = whole_state(tree)
     argv = [sys.executable, "-c", KILLED, str(tree), "git_merge", '{"ref": "side"}', "never"]
-    with subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.DEVNULL, start_new_session=True) as child:
+    with started_python(argv, cwd=tmp_path, stdout=subprocess.DEVNULL, start_new_session=True) as child:
         lock = tree / ".git" / "index.lock"
         for _ in range(600):
             if lock.exists():

@@ -1,5 +1,6 @@
 """Merges, picks and reverts end as with git; conflicts are answered with all three sides and the way on."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,17 @@ from support.git_commits import (
     identify,
     install_hook,
 )
-from support.repositories import git, write
+from support.repositories import copied, git, write
 
 
-@pytest.fixture(autouse=True)
-def branches(repo: Path) -> None:
+@pytest.fixture
+def repo(tmp_path: Path, repo_template: Path) -> Path:
+    return copied(tmp_path / "repo", "merge", lambda base: _make_history(base, repo_template))
+
+
+def _make_history(repo: Path, template: Path) -> None:
     """Make `clean` and `clash` beside main, and `ahead` after it."""
+    shutil.copytree(template, repo, dirs_exist_ok=True)
     identify(repo)
     contents: dict[str, dict[str, str | bytes | None]] = {
         "clean": {"theirs.txt": "theirs\n", "src/pkg/mod.py": "def mod():\n    return 2\n"},

@@ -1,6 +1,7 @@
 """Rebases end as a person's do, with or without a plan; conflicts and pauses are answers."""
 
 import shlex
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,17 @@ from support.git_commits import (
     identify,
     install_hook,
 )
-from support.repositories import git, write
+from support.repositories import copied, git, write
 
 
-@pytest.fixture(autouse=True)
-def branches(repo: Path) -> None:
+@pytest.fixture
+def repo(tmp_path: Path, repo_template: Path) -> Path:
+    return copied(tmp_path / "repo", "rebase", lambda base: _make_history(base, repo_template))
+
+
+def _make_history(repo: Path, template: Path) -> None:
     """Make `topic` with four commits beside two on main."""
+    shutil.copytree(template, repo, dirs_exist_ok=True)
     identify(repo)
     git(repo, "checkout", "-q", "-b", "topic")
     for name in ("a", "b", "c", "d"):

@@ -1,5 +1,6 @@
 """Resets do what git's do, and undo brings back what even a hard one threw away."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,17 @@ from support.git_commits import (
     git_door,
     identify,
 )
-from support.repositories import git, write
+from support.repositories import copied, git, write
 
 
-@pytest.fixture(autouse=True)
-def history(repo: Path) -> None:
+@pytest.fixture
+def repo(tmp_path: Path, repo_template: Path) -> Path:
+    return copied(tmp_path / "repo", "reset", lambda base: _make_history(base, repo_template))
+
+
+def _make_history(repo: Path, template: Path) -> None:
     """Make three commits and every kind of change on top."""
+    shutil.copytree(template, repo, dirs_exist_ok=True)
     identify(repo)
     commit_files(repo, "two", {"src/app.py": "two\n", "gone.txt": "here\n"})
     commit_files(repo, "three", {"src/app.py": "three\n", "gone.txt": None, "added.txt": "three\n"})

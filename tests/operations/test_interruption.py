@@ -84,5 +84,5 @@ def test_an_unknown_outcome_names_the_files_that_changed(repo: Path) -> None:
 def test_processes_that_recover_at_the_same_time_do_it_once(repo: Path) -> None:
     _kill_after(repo, "toy_write", "work")
     results = run_children([_toys("recover", str(repo)) for _ in range(4)], repo)
-    assert sorted(result.stdout_text for result in results) == ["0", "0", "0", "1"]
+    assert sorted(result.stdout for result in results) == ["0", "0", "0", "1"]
     assert [row.kind for row in _recovered_rows(repo)] == ["begun", "finished"]

@@ -16,6 +16,7 @@ from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 from support.doors import call, result_of
+from support.forks import started_python
 from support.repositories import make_repository
 
 N_FILES = 8
@@ -55,7 +56,7 @@ def test_a_killed_process_leaves_no_mixed_tree_and_no_change_without_a_row(tmp_p
     chance = random.Random(seed)
     for _ in range(3):
         argv = [sys.executable, "-c", _CHILD, str(root), str(N_FILES)]
-        with subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) as child:
+        with started_python(argv, stdout=subprocess.PIPE, start_new_session=True) as child:
             assert child.stdout is not None
             child.stdout.readline()
             # The instant is what is tried; nothing depends on how far the calls came.

@@ -1,7 +1,6 @@
 """Moves and deletions through the door: planned, applied, taken back."""
 
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 from support.doors import call, open_test_workspace, result_of
+from support.forks import started_python
 from support.repositories import git, make_repository, write
 
 FILES: dict[str, str | bytes] = {
@@ -180,7 +180,7 @@ dispatch(door, "refactor_apply", {"refactor_id": plan.result.refactor_id}, calle
 def test_a_killed_move_is_completed_in_files_and_git(tmp_path: Path, step: str, when: str) -> None:
     root = make_repository(tmp_path / "repo", FILES)
     argv = [sys.executable, "-c", _CHILD, str(root), step, when]
-    with subprocess.Popen(argv, start_new_session=True) as child:
+    with started_python(argv, start_new_session=True) as child:
         assert child.wait(60) == -signal.SIGKILL
     with open_workspace(WorkspaceRequest(root)) as workspace:
         door = Door(workspace, OPERATIONS)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
 from support.doors import call, open_test_workspace
 from support.effort import repeated
+from support.forks import started_python
 from support.repositories import make_repository, write
 
 N_PROCESSES = 4
@@ -81,7 +81,7 @@ def test_no_update_of_processes_that_share_files_is_lost_and_every_refusal_expla
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     reports = [tmp_path / f"{number}.json" for number in range(N_PROCESSES)]
     children = [
-        subprocess.Popen([sys.executable, "-c", _CHILD, str(root), str(number), str(report)], env=environment)
+        started_python([sys.executable, "-c", _CHILD, str(root), str(number), str(report)], env=environment)
         for number, report in enumerate(reports)
     ]
     assert [child.wait() for child in children] == [0] * N_PROCESSES

@@ -19,7 +19,7 @@ from support.children import run_children
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
 from support.effort import spread
 from support.git_states import TOY_GIT, whole_state
-from support.repositories import git, make_repository, write
+from support.repositories import copied, git, make_repository, write
 
 FILES: dict[str, str | bytes] = {
     "a.py": "def a():\n    return 1\n",
@@ -35,7 +35,11 @@ FILES: dict[str, str | bytes] = {
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A repository with two branches that conflict, a merged history, stashes, and changes that are nowhere else."""
-    root = make_repository(tmp_path / "tree", FILES)
+    return copied(tmp_path / "tree", "snapshots", _make_tree)
+
+
+def _make_tree(root: Path) -> None:
+    make_repository(root, FILES)
     git(root, "config", "user.name", "Test")
     git(root, "config", "user.email", "test@example.invalid")
     (root / "run.sh").chmod(0o755)
@@ -52,7 +56,6 @@ def tree(tmp_path: Path) -> Path:
     for number in (1, 2):
         write(root, {"deep/er/c.py": f"C = {number}\n"})
         git(root, "stash", "push", "-qm", f"stash {number}")
-    return root
 
 
 def dirty(root: Path) -> None:

@@ -10,7 +10,7 @@ from codeplane.core.ids import RandomIds
 from codeplane.operations.perform import Door
 from support.doors import call, door_with, error_of, open_test_workspace, result_of
 from support.git_states import whole_state
-from support.repositories import git
+from support.repositories import copied, git
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,18 @@ class Twins:
 
 
 def make_twins(directory: Path, prepare: Callable[[Path], None]) -> Twins:
-    """Make both by the same steps; they have to have paths of the same form."""
+    """Make both by the same steps; they have to have paths of the same form. `prepare` depends on its argument only."""
+    assert prepare.__closure__ is None
     twins = Twins(directory / "ours" / "tree", directory / "theirs" / "tree")
     for root in (twins.ours, twins.theirs):
-        root.parent.mkdir(parents=True)
-        prepare(root)
-        git(root, "config", "user.name", "Test")
-        git(root, "config", "user.email", "test@example.invalid")
+        copied(root.parent, prepare.__code__, lambda template: _prepare(template / "tree", prepare))
     return twins
+
+
+def _prepare(root: Path, prepare: Callable[[Path], None]) -> None:
+    prepare(root)
+    git(root, "config", "user.name", "Test")
+    git(root, "config", "user.email", "test@example.invalid")
 
 
 def comparable(root: Path) -> dict[str, Any]:

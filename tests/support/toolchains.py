@@ -58,6 +58,37 @@ class PriceTest {
     }
 }
 """
+NEO4J_POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>example</groupId><artifactId>bolt</artifactId><version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.neo4j.test</groupId><artifactId>neo4j-harness</artifactId><version>5.26.12</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+# Unlike the harness itself it keeps its files, so that a server that was killed can be started again.
+NEO4J_MAIN = """\
+import java.nio.file.Path;
+import org.neo4j.configuration.connectors.BoltConnector;
+import org.neo4j.configuration.helpers.SocketAddress;
+import org.neo4j.dbms.api.DatabaseManagementServiceBuilder;
+
+public class Bolt {
+    public static void main(String[] arguments) throws Exception {
+        var address = new SocketAddress("127.0.0.1", Integer.parseInt(arguments[1]));
+        var service = new DatabaseManagementServiceBuilder(Path.of(arguments[0]))
+            .setConfig(BoltConnector.enabled, true)
+            .setConfig(BoltConnector.listen_address, address)
+            .build();
+        System.out.println("bolt://" + address);
+        System.in.read();
+        service.shutdown();
+    }
+}
+"""
 _SECONDS = 600
 
 
@@ -74,6 +105,15 @@ def _install_maven(directory: Path) -> None:
     test.write_text(JAVA_TEST % 2, encoding="utf-8")
     (directory / "sample/pom.xml").write_text(POM, encoding="utf-8")
     _run(["mvn", "-B", "-q", f"-Dmaven.repo.local={directory / 'repository'}", "test"], directory / "sample")
+
+
+def _install_neo4j(directory: Path) -> None:
+    (directory / "pom.xml").write_text(NEO4J_POM, encoding="utf-8")
+    (directory / "Bolt.java").write_text(NEO4J_MAIN, encoding="utf-8")
+    fetch = ["dependency:copy-dependencies", f"-DoutputDirectory={directory / 'lib'}"]
+    _run(["mvn", "-B", "-q", f"-Dmaven.repo.local={directory / 'repository'}", *fetch], directory)
+    shutil.rmtree(directory / "repository")
+    _run(["javac", "-cp", "lib/*", "Bolt.java"], directory)
 
 
 @dataclass(frozen=True)
@@ -103,7 +143,8 @@ def _digest(*parts: object) -> str:
 
 NODE = Toolchain("node", "npm", _install_node, _digest(sorted(NODE_PACKAGES.items())))
 MAVEN = Toolchain("maven", "mvn", _install_maven, _digest(POM))
-TOOLCHAINS = (NODE, MAVEN)
+NEO4J = Toolchain("neo4j", "mvn", _install_neo4j, _digest(NEO4J_POM, NEO4J_MAIN))
+TOOLCHAINS = (NODE, MAVEN, NEO4J)
 
 
 def _run(command: list[str], directory: Path) -> None:

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import multiprocessing
 import os
 import re
 import signal
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codeplane.surfaces import entry
+from support.forks import run_forked, started_python
 
 CPL = (sys.executable, "-m", "codeplane")
 # The same program with two more operations: one that waits for a file, one that breaks.
@@ -105,44 +104,11 @@ def make_repo(sandbox: Sandbox, root: Path, files: Mapping[str, str] = SAMPLE_FI
     return root.resolve()
 
 
-# Commands run in processes of their own, forked from one that has imported the program already: an import takes ten
-# times as long as most commands.
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(
-    ["codeplane.surfaces.entry", "codeplane.surfaces.cli.generated", "codeplane.operations.manage_tasks"]
-)
-
-
 def run_cpl(
     sandbox: Sandbox, directory: Path, *arguments: str, text: str = "", env: Mapping[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """Run one command to its end."""
-    with tempfile.TemporaryDirectory() as streams:
-        names = [Path(streams) / name for name in ("stdin", "stdout", "stderr")]
-        names[0].write_text(text, encoding="utf-8")
-        whole_env = sandbox.env | dict(env or {})
-        process = _FORKS.Process(target=_run_forked, args=(str(directory), whole_env, arguments, list(map(str, names))))
-        process.start()
-        process.join(60)
-        if process.is_alive():
-            process.kill()
-            raise subprocess.TimeoutExpired(["cpl", *arguments], 60)
-        output = [name.read_text(encoding="utf-8") if name.exists() else "" for name in names]
-        return subprocess.CompletedProcess(["cpl", *arguments], process.exitcode or 0, output[1], output[2])
-
-
-def _run_forked(directory: str, env: dict[str, str], arguments: Sequence[str], streams: Sequence[str]) -> None:
-    """Become `cpl` with another directory, environment, arguments and streams."""
-    os.chdir(directory)
-    os.environ.clear()
-    os.environ.update(env)
-    for number, name in enumerate(streams):
-        opened = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
-        os.dup2(opened, number)
-        os.close(opened)
-    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
-    sys.argv = ["cpl", *arguments]
-    sys.exit(entry.main())
+    return run_forked((*CPL, *arguments), cwd=directory, env=sandbox.env | dict(env or {}), input=text)
 
 
 def wait_until(condition: Callable[[], Any], what: str, seconds: float = DEADLINE_SECONDS) -> Any:
@@ -240,7 +206,7 @@ def up(
     program: Sequence[str] = CPL,
 ) -> Iterator[UpServer]:
     """Run `cpl up` until the block ends."""
-    process = subprocess.Popen(
+    process = started_python(
         (*program, "up", *arguments),
         cwd=root,
         env=sandbox.env | dict(env or {}),
@@ -400,7 +366,7 @@ def stdio_peer(
     sandbox: Sandbox, root: Path, *arguments: str, command: Sequence[str] = (*CPL, "mcp")
 ) -> Iterator[StdioPeer]:
     """Run `cpl mcp` until the block ends."""
-    process = subprocess.Popen(
+    process = started_python(
         (*command, *arguments),
         cwd=root,
         env=sandbox.env,

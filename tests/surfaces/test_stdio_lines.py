@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import codeplane.surfaces.bridge
+from support.forks import run_forked
 from surfaces.support_processes import (
     CPL,
     SAMPLE_FILES,
@@ -162,9 +163,11 @@ CONVERSATION = _script(
 
 
 def _piped(sandbox: Sandbox, root: Path, command: tuple[str, ...], text: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        command, cwd=root, env=sandbox.env, input=text, capture_output=True, text=True, timeout=60, check=False
-    )
+    if command is BRIDGE_ALONE:
+        return subprocess.run(
+            command, cwd=root, env=sandbox.env, input=text, capture_output=True, text=True, timeout=60, check=False
+        )
+    return run_forked(command, cwd=root, env=sandbox.env, input=text)
 
 
 @pytest.mark.parametrize("command", [(*CPL, "mcp"), BRIDGE_ALONE], ids=["cpl", "alone"])

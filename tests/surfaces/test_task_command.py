@@ -1,9 +1,7 @@
 """`cpl task` and `/tasks`: people open, close and look at tasks, with or without a server."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from support.forks import run_forked
 from surfaces.support_processes import Reply, Sandbox, UpServer, make_repo, make_sandbox, run_cpl, send_http, up
 
 pytestmark = pytest.mark.slow
@@ -20,16 +19,8 @@ TESTS = Path(__file__).resolve().parents[1]
 
 def _spend(sandbox: Sandbox, root: Path, count: int) -> list[str]:
     """Make that many changes in a process of its own and return their outcomes."""
-    path = os.pathsep.join([str(TESTS), str(TESTS.parent / "src")])
-    done = subprocess.run(
-        (sys.executable, "-m", "support.toys", "spend", str(root), str(count)),
-        cwd=root,
-        env=sandbox.env | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    done = run_forked((sys.executable, "-m", "support.toys", "spend", str(root), str(count)), cwd=root, env=sandbox.env)
+    assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
 

@@ -60,9 +60,7 @@ def base() -> dict[str, Any]:
 def golden_tasks() -> tuple[GoldenTask, ...]:
     """Return the tasks that ship with the program."""
     rows = json.loads((GOLDEN / "tasks.json").read_text(encoding="utf-8"))
-    return tuple(
-        GoldenTask(row["id"], row["title"], tuple(row["turns"]), row["files"], row["commits"]) for row in rows
-    )
+    return tuple(GoldenTask(row["id"], row["title"], tuple(row["turns"]), row["files"], row["commits"]) for row in rows)
 
 
 def play(task: GoldenTask, turn: Callable[[dict[str, Any]], dict[str, Any]]) -> TaskOutcome:

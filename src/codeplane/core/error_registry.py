@@ -117,6 +117,8 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
         (3017, "NOT_FOUND", FIX, "There is no such address on this server.", "See /openapi.json for what exists."),
         (3018, "METHOD_NOT_ALLOWED", FIX, "The address exists but not for this HTTP method.", "Use the method that the message names."),
         (3019, "ACCESS_SECRET_REQUIRED", FIX, "The caller is not the user who owns the server, and sent no valid access secret.", "Use the URL in `.codeplane/url`, or send `Authorization: Bearer <secret>`."),
+        (3031, "GRAPH_UNAVAILABLE", RETRY, "The graph's server does not answer.", "Start the server that graph.neo4j.url names, then call again; the graph is unchanged."),
+        (3032, "SEEDS_INVALID", FIX, "The seeds of the graph have errors.", "Correct the lines that the message names; the graph is unchanged."),
         (3020, "INDEX_BUILDING", RETRY, "The first index of this repository is being built.", "Wait; `cpl status` shows how far it is. Calls wait for it by themselves."),
     ),
     "Index and refactoring": (

@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from codeplane.core.logs import LoggingSettings, LogOutput
 from codeplane.core.setting_sources import EnvironmentSource, FileSource, OverrideSource
-from codeplane.core.settings import Loaded, load_settings, setting
+from codeplane.core.settings import Loaded, load_settings, nested, setting
 from codeplane.core.tracing import TelemetrySettings
 from codeplane.ledger.sessions import SessionSettings
 from codeplane.ledger.tasks import RetentionSettings, TaskSettings
 from codeplane.lint.settings import LintSettings
 from codeplane.memory.settings import MemorySettings
 from codeplane.refactor.settings import ContextDefaults, RefactorSettings
+from codeplane.store.graph.settings import GraphSettings
 from codeplane.testrun.settings import SuiteSettings
 from codeplane.workspace.context_settings import ContextSetting, declared_contexts, read_contexts_file
 from codeplane.workspace.controller_settings import ControllerSettings
@@ -120,6 +121,7 @@ class Settings:
     tests: SuiteSettings = setting(SuiteSettings(), doc="Running tests.")
     memory: MemorySettings = setting(MemorySettings(), doc="What was learned.")
     controller: ControllerSettings = setting(ControllerSettings(), doc="Plans and runs of the controller.")
+    graph: GraphSettings = nested(GraphSettings, doc="Where the graph is kept.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
     retention: RetentionSettings = setting(RetentionSettings(), doc="How long the ledger keeps its rows.")
     telemetry: TelemetrySettings = setting(TelemetrySettings(), doc="Traces for OpenTelemetry.")
@@ -141,6 +143,10 @@ LOOSENING: Final[Mapping[str, str]] = {
     "controller.turn_endpoint": "more",
     "edits.allowed": "other",
     "edits.undo_bytes": "less",
+    "graph.neo4j.allowed_hosts": "other",
+    "graph.neo4j.database": "other",
+    "graph.neo4j.url": "other",
+    "graph.neo4j.user": "other",
     "lint.custom": "other",
     "logging.outputs": "a file",
     "memory.friction.auto_promotable_enforcement_types": "other",
@@ -165,6 +171,7 @@ LOOSENING: Final[Mapping[str, str]] = {
 HARMLESS: Final = frozenset(
     {
         "contexts", "defaults.divergence_behavior", "defaults.max_parallel_contexts", "index.overlay",
+        "graph.neo4j.timeout_sec",
         "lint.exclude", "lint.timeout_sec",
         "memory.byte_budget_default", "memory.consolidation_threshold", "memory.max_cells_per_scene",
         "memory.max_cells_total", "memory.max_experiences_total", "memory.friction.rejection_threshold",

@@ -60,6 +60,11 @@ class UserPlaces:
         return self.state / "memory" / "global.db"
 
     @property
+    def neo4j_password(self) -> Path:
+        """Return the file with the password of the Neo4j server that `graph.neo4j` names."""
+        return self.state / "neo4j.password"
+
+    @property
     def ledger_seals(self) -> Path:
         """Return the directory with the keys and the newest sealed heads of all ledgers."""
         return self.state / "ledgers"
@@ -150,6 +155,11 @@ class Places:
     def memory(self) -> Path:
         """Return the database of what this repository taught."""
         return self.shared / "memory.db"
+
+    @property
+    def graph(self) -> Path:
+        """Return the directory of the graph: its database, its lock and what was exported."""
+        return self.private / "graph"
 
     @property
     def tokens(self) -> Path:

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from codeplane.index.repository_index import RepositoryIndex
     from codeplane.memory.friction_feed import FrictionFeed
     from codeplane.memory.store import MemoryStore, Origin
+    from codeplane.store.graph.graph import Graph
     from codeplane.workspace.git_bracket import GitBracket, GitLease
 
 _log = get_logger(__name__)
@@ -427,6 +428,42 @@ class Workspace:
         except CodePlaneError as error:
             _log.warning("memories could not be promoted", extra=fields(error=error.code, reason=error.message))
 
+    @cached_property
+    def graph(self) -> "Graph":
+        """Return the graph of this working tree.
+
+        Raises:
+            CodePlaneError: CONFIG_INVALID, or the file cannot be opened.
+        """
+        # 10 ms that only users of the graph need.
+        from codeplane.store.graph.opening import GraphPlace, open_graph  # noqa: PLC0415
+
+        place = GraphPlace(
+            self.places.graph / "graph.db",
+            f"{self.repo_id} {self.repository.worktree_id}",
+            self.places.user.neo4j_password,
+            hosts_are_users=self._are_graph_hosts_users,
+        )
+        return open_graph(self.settings.graph, place)
+
+    @property
+    def graph_host(self) -> str:
+        """Return the host that keeps the graph; empty when it is a file.
+
+        Raises:
+            CodePlaneError: CONFIG_INVALID when the host may not be contacted.
+        """
+        # As for the graph.
+        from codeplane.store.graph.opening import neo4j_host  # noqa: PLC0415
+
+        return neo4j_host(self.settings.graph.neo4j, hosts_are_users=self._are_graph_hosts_users)
+
+    @property
+    def _are_graph_hosts_users(self) -> bool:
+        """Tell whether the hosts of other machines are named by the user, and not by a file of the repository."""
+        origin = self.loaded.origins["graph.neo4j.allowed_hosts"].where
+        return origin.startswith(f"{self.places.user.config_file}:")
+
     @property
     def has_memory(self) -> bool:
         """Tell whether anything was ever kept, without opening it."""
@@ -598,6 +635,8 @@ class Workspace:
             self._index.close()
         if "memory" in self.__dict__:
             self.memory.close()
+        if "graph" in self.__dict__:
+            self.graph.close()
         self.chain.database.close()
 
     def __enter__(self) -> Self:

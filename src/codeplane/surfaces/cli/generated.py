@@ -51,6 +51,10 @@ _GROUP_HELP = {
 
         An agent with that profile has one tool, `controller_turn`. It changes nothing before a plan was accepted, and
         a plan is accepted only with evidence that was really read.""",
+    "graph": """Build, look at and export the graph of what the team has written down.
+
+        The seeds are JSON lines below .orchestration/graph/seed: nodes, edges, policies and recipes. `sync` replaces
+        the graph as a whole or not at all, and keeps rows that no seed has; `export` writes these.""",
     "intent": """Manage .orchestration/active_intents.yaml.
 
         The first valid file switches intents on for this repository: from then on agents change only what an active

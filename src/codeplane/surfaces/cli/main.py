@@ -30,6 +30,7 @@ COMMANDS = {
     "doctor": "Check that everything CodePlane needs is in order.",
     "explain": "Show why a call was allowed or not.",
     "git": "Use git as agents do: checked, recorded, undoable.",
+    "graph": "Build the graph from the seeds of the team; export what is new.",
     "init": "Set this repository up for CodePlane.",
     "intent": "Add, list, show, select, close, check and import intents.",
     "ledger": "Read, verify and export the record of every call.",
@@ -54,7 +55,9 @@ COMMANDS = {
 
 
 # Made from operations; every other command has a module of its own.
-_GENERATED = frozenset({"approvals", "controller", "explain", "intent", "ledger", "memory", "policy", "task", "tests"})
+_GENERATED = frozenset(
+    {"approvals", "controller", "explain", "graph", "intent", "ledger", "memory", "policy", "task", "tests"}
+)
 
 
 def find_command(name: str) -> click.Command:
