@@ -47,23 +47,56 @@ def new_content(node: Node, before: FileText | None, edits: Sequence[Any]) -> by
 
 
 def check_inside(node: Node, before: FileText, after: bytes) -> None:
-    """Refuse a change outside of the node's symbols and anchors.
+    """Refuse a change outside of the node's symbols and anchors: all other lines must still be there, in order.
 
     Raises:
         DeniedError: PLAN_SCOPE_VIOLATION/outside_node with the first such line.
     """
     if node.document["operation"] in {_CREATE, _DELETE}:
         return
-    allowed = _allowed_lines(node, before)
-    for first, last in _changed_lines(before.data, after):
-        # An insertion touches the lines around it.
-        touched = range(first, last + 1) if last >= first else (first - 1, first)
-        is_inside = (
-            all(line in allowed for line in touched) if last >= first else any(one in allowed for one in touched)
-        )
-        if not is_inside:
-            message = f"Line {first} of {node.target_file} is outside of the symbols and anchors of {node.node_id}."
-            raise denied(Code.SCOPE, "outside_node", message, "/args/edits", node_id=node.node_id)
+    line = _first_outside(before.data.split(b"\n"), after, _allowed_lines(node, before))
+    if line is not None:
+        message = f"Line {line} of {node.target_file} is outside of the symbols and anchors of {node.node_id}."
+        raise denied(Code.SCOPE, "outside_node", message, "/args/edits", node_id=node.node_id)
+
+
+def _first_outside(old: Sequence[bytes], after: bytes, allowed: set[int]) -> int | None:
+    """Return the first line that had to stay and did not; how the texts are aligned does not matter."""
+    new, position = b"\n" + after + b"\n", 0
+    runs = list(_runs_outside(len(old), allowed))
+    for first, last in runs:
+        text = b"\n" + b"\n".join(old[first - 1 : last]) + b"\n"
+        is_first, is_last = first == 1, last == len(old)
+        if is_first and is_last:
+            return None if new == text else _first_difference(old, after)
+        if is_first:
+            found = 0 if new.startswith(text) else -1
+        elif is_last:
+            start = len(new) - len(text)
+            found = start if start >= position and new.endswith(text) else -1
+        else:
+            found = new.find(text, position)
+        if found < 0:
+            return first
+        # The newline between two runs belongs to both.
+        position = found + len(text) - 1
+    return None
+
+
+def _runs_outside(n_lines: int, allowed: set[int]) -> Iterator[tuple[int, int]]:
+    first = 0
+    for line in range(1, n_lines + 2):
+        is_outside = line <= n_lines and line not in allowed
+        if is_outside and not first:
+            first = line
+        elif not is_outside and first:
+            yield first, line - 1
+            first = 0
+
+
+def _first_difference(old: Sequence[bytes], after: bytes) -> int:
+    new = after.split(b"\n")
+    return next((n for n, (one, other) in enumerate(zip(old, new, strict=False), 1) if one != other), len(old))
 
 
 def new_syntax_errors(path: str, before: bytes | None, after: bytes) -> tuple[int, ...]:
@@ -157,18 +190,7 @@ def _lines_with(data: bytes, wanted: bytes) -> Iterator[int]:
     start = data.find(wanted)
     if start >= 0:
         first = data.count(b"\n", 0, start) + 1
-        yield from range(first, first + wanted.rstrip(b"\n").count(b"\n") + 1)
-
-
-def _changed_lines(before: bytes, after: bytes) -> Iterator[tuple[int, int]]:
-    """Yield first and last changed line of the old text; an insertion before line n is (n, n - 1)."""
-    old, new = before.split(b"\n"), after.split(b"\n")
-    position, other = 0, 0
-    for block in [*matching_blocks(old, new), None]:
-        first, second, size = (len(old), len(new), 0) if block is None else block
-        if first > position or second > other:
-            yield position + 1, first
-        position, other = first + size, second + size
+        yield from range(first, first + wanted.count(b"\n") + (not wanted.endswith(b"\n")))
 
 
 def summary(

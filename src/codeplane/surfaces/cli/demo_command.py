@@ -35,14 +35,20 @@ Say = Callable[[str], None]
 
 
 @click.command("demo", short_help="Show CodePlane at work on a sample repository.")
-@click.argument("what", type=click.Choice(["tour", "govern", "memory"]), default="tour")
+@click.argument("what", type=click.Choice(["tour", "govern", "memory", "controller"]), default="tour")
 @json_option
 def command(what: str, as_json: bool) -> int:  # noqa: FBT001 - click passes flags by name.
     """Open a sample repository, start the server, drive it with a real MCP client, tell what happened, and end.
 
     `govern` plays the script of the governance specification: intent, scope, stale write, approval, explanation.
     `memory` records lessons, finds them again and runs a guarded cycle.
+    `controller` lets a weak model get a plan wrong three times, then succeed and commit.
     """
+    if what == "controller":
+        # As for govern.
+        from codeplane.surfaces.cli.controller_demo import show_controller_demo  # noqa: PLC0415
+
+        return show_controller_demo(as_json=as_json)
     if what == "memory":
         # As for govern.
         from codeplane.surfaces.cli.memory_demo import show_memory_demo  # noqa: PLC0415

@@ -88,6 +88,11 @@ def generated_command(name: str, short_help: str) -> click.Command:
             _subgroup(group, command.path[1:-1]).add_command(_made(operation, command))
     if name == "ledger":
         group.add_command(export_command)
+    if name == "controller":
+        # 150 ms that no other group needs.
+        from codeplane.surfaces.cli.controller_demo import command as eval_command  # noqa: PLC0415
+
+        group.add_command(eval_command)
     if name == "memory":
         # 150 ms that no other group needs.
         from codeplane.surfaces.cli.memory_demo import command as demo_command  # noqa: PLC0415
