@@ -16,6 +16,7 @@ from codeplane.memory.settings import MemorySettings
 from codeplane.refactor.settings import ContextDefaults, RefactorSettings
 from codeplane.testrun.settings import SuiteSettings
 from codeplane.workspace.context_settings import ContextSetting, declared_contexts, read_contexts_file
+from codeplane.workspace.controller_settings import ControllerSettings
 from codeplane.workspace.places import Places
 
 
@@ -118,6 +119,7 @@ class Settings:
     defaults: ContextDefaults = setting(ContextDefaults(), doc="Several contexts of one language.")
     tests: SuiteSettings = setting(SuiteSettings(), doc="Running tests.")
     memory: MemorySettings = setting(MemorySettings(), doc="What was learned.")
+    controller: ControllerSettings = setting(ControllerSettings(), doc="The planner's surface.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
     retention: RetentionSettings = setting(RetentionSettings(), doc="How long the ledger keeps its rows.")
     telemetry: TelemetrySettings = setting(TelemetrySettings(), doc="Traces for OpenTelemetry.")
@@ -126,6 +128,12 @@ class Settings:
 # What allows more, hides more or writes elsewhere: `--set` and the environment need a person for it. A settings file is
 # a person's already. `more` and `less` name the direction, `no limit` is 0, `other` is any change.
 LOOSENING: Final[Mapping[str, str]] = {
+    "controller.connectors.attempts": "more",
+    "controller.connectors.jira.base_url": "other",
+    "controller.connectors.jira.token_file": "other",
+    "controller.connectors.max_bytes": "more",
+    "controller.connectors.requests_per_minute": "more",
+    "controller.connectors.specs": "other",
     "edits.allowed": "other",
     "edits.undo_bytes": "less",
     "lint.custom": "other",
@@ -151,7 +159,10 @@ LOOSENING: Final[Mapping[str, str]] = {
 }
 HARMLESS: Final = frozenset(
     {
-        "contexts", "defaults.divergence_behavior", "defaults.max_parallel_contexts", "index.overlay",
+        "contexts", "controller.connectors.cache_sec", "controller.connectors.connect_timeout_sec",
+        "controller.connectors.jira.criteria_fields", "controller.connectors.jira.flavour",
+        "controller.connectors.timeout_sec",
+        "defaults.divergence_behavior", "defaults.max_parallel_contexts", "index.overlay",
         "lint.exclude", "lint.timeout_sec",
         "memory.byte_budget_default", "memory.consolidation_threshold", "memory.max_cells_per_scene",
         "memory.max_cells_total", "memory.max_experiences_total", "memory.friction.rejection_threshold",
