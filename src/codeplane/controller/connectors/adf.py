@@ -61,7 +61,7 @@ class _Reader:
         nested: list[Any] = []
         for child in _content(node):
             (nested if _kind_of(child) in _LISTS else own).append(child)
-        parts = [self._inline(child, depth + 1).strip() for child in own]
+        parts = [self._inline(child, depth + 1) for child in own]
         # The items of a task list hold text directly, those of a list hold paragraphs.
         is_direct = bool(own) and _kind_of(own[0]) not in {"paragraph", "codeBlock"}
         yield Block(BlockKind.ITEM, _squeezed(("" if is_direct else " ").join(parts)), max(1, list_depth))

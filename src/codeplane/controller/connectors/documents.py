@@ -186,7 +186,7 @@ class _Builder:
 
 def _scalar(event: yaml.ScalarEvent) -> Any:
     text = str(event.value)
-    is_text = event.style is not None if event.tag is None else event.tag in {f"{_TAG}str", "!"}
+    is_text = bool(event.style) if event.tag is None else event.tag in {f"{_TAG}str", "!"}
     if is_text:
         return text
     if text in _WORDS:

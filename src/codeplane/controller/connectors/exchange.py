@@ -48,13 +48,11 @@ def send_get(url: str, headers: Mapping[str, str], limits: Limits, clock: Clock,
     origin = Origin.of(url)
     try:
         connected = _connect(origin, limits, clock, tls)
-        connection = http.client.HTTPConnection(origin.host, origin.port)
-        connection.sock = cast("Any", _TimedSocket(connected, limits.deadline, clock))
-        try:
+        with connected:
+            connection = http.client.HTTPConnection(origin.host, origin.port)
+            connection.sock = cast("Any", _TimedSocket(connected, limits.deadline, clock))
             connection.request("GET", _target(url), headers=dict(headers))
             return _read(connection.getresponse(), limits.max_bytes)
-        finally:
-            connection.close()
     except TimeoutError as error:
         raise ConnectorError(FailureKind.TIMEOUT, f"{origin.text} did not answer in time.") from error
     except ssl.SSLError as error:
@@ -141,8 +139,7 @@ class _TimedSocket:
         return io.BufferedReader(_SocketReader(self))
 
     def close(self) -> None:
-        """Close the connection."""
-        self._socket.close()
+        """Do nothing: http.client closes before the body is read; the one who connected closes."""
 
 
 class _SocketReader(io.RawIOBase):

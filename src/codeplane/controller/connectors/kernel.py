@@ -193,8 +193,8 @@ class _Errand:
 
     def _redirected(self, url: str, answer: Answer) -> str:
         location = answer.headers.get("location", "")
-        target = urljoin(url, location).partition("#")[0] if len(location) <= _MAX_LOCATION else ""
         try:
+            target = urljoin(url, location).partition("#")[0] if 0 < len(location) <= _MAX_LOCATION else ""
             origin = Origin.of(target)
         except ValueError:
             raise _failed(FailureKind.REDIRECT_REFUSED, "The redirect names no address.", answer.status) from None

@@ -134,7 +134,7 @@ class _Reading:
         items = list(self._path_items())
         operations = [one for path, item in items for one in _operations_of(path, item)]
         chosen = self._chosen(operations)
-        ids = {one.value.get("operationId") for one in operations}
+        ids = {one.operation_id for one in operations}
         info = _mapping(self._root.get("info"))
         is_filtered = bool(self._request.operation_ids or self._request.path_glob)
         shown = [self._operation(one) for one in self._cut("operations", chosen, _MAX_OPERATIONS)]
@@ -177,14 +177,16 @@ class _Reading:
 
     def _chosen(self, operations: "list[_Operation]") -> "list[_Operation]":
         wanted = self._request.operation_ids
+        # Braces of a path are parameters, not alternatives.
+        glob = self._request.path_glob.strip("/").replace("{", r"\{").replace("}", r"\}")
         try:
-            globs = compile_globs([self._request.path_glob.strip("/") or "**"])
+            globs = compile_globs([glob or "**"])
         except ValueError as error:
             raise ConnectorError(FailureKind.INVALID_ARGUMENT, "pathGlob is not a glob.") from error
         return [
             one
             for one in operations
-            if (not wanted or one.value.get("operationId") in wanted)
+            if (not wanted or one.operation_id in wanted)
             and (not self._request.path_glob or globs.matches(one.path.strip("/")))
         ]
 
@@ -193,7 +195,7 @@ class _Reading:
         parameters = [row for holder in (located.item, operation) for row in self._parameters(holder, located.document)]
         body = self._body(located) or next((one["schema"] for one in parameters if one["in"] == "body"), "")
         return {
-            "operationId": _text(operation.get("operationId"), 200),
+            "operationId": _text(located.operation_id, 200),
             "method": method.upper(),
             "path": path,
             "pointer": f"/paths/{escaped(path)}/{method}",
@@ -275,7 +277,7 @@ class _Reading:
         }
 
     def _locators(self, operations: "list[_Operation]") -> Iterator[str]:
-        yield from (name for one in operations if isinstance(name := one.value.get("operationId"), str) and name)
+        yield from (one.operation_id for one in operations if one.operation_id)
         # A path whose item is in another document has its methods here, too.
         pointers = [f"/paths/{escaped(one.path)}/{one.method}" for one in operations]
         for pointer in (*pointers, *self._pointers()):
@@ -321,6 +323,12 @@ class _Operation:
     value: Mapping[str, Any]
     item: Mapping[str, Any]
     document: str
+
+    @property
+    def operation_id(self) -> str:
+        """Return its id, or an empty text."""
+        name = self.value.get("operationId")
+        return name if isinstance(name, str) else ""
 
 
 def _operations_of(path: str, item: Located) -> Iterator[_Operation]:
