@@ -14,10 +14,12 @@ from codeplane.controller.proof_chains.angular import (
     placed_with,
     provided_class,
     selector_of,
+    template_path,
 )
 from codeplane.controller.proof_chains.chains import ChainKind, Ended, Found, LinkType, Via
-from codeplane.controller.proof_chains.navigation import Trigger, called_of, triggers_in
+from codeplane.controller.proof_chains.navigation import Trigger, TriggerSearch, called_of
 from codeplane.controller.proof_chains.resolution import (
+    PARAMETER,
     class_at,
     classes_called,
     fold,
@@ -26,7 +28,7 @@ from codeplane.controller.proof_chains.resolution import (
     resolve,
     values_of,
 )
-from codeplane.controller.proof_chains.routes import Route, lazy_target, matching_routes
+from codeplane.controller.proof_chains.routes import Route, lazy_target, matching_routes, parts_of
 from codeplane.controller.proof_chains.script import (
     At,
     ClassInfo,
@@ -129,18 +131,12 @@ def _find_columns(files: SourceFiles, so_far: tuple[Found, ...]) -> Sequence[Fou
         rendered = [one for one in columns if _renderer_of(one) is not None]
         plain = [one for one in columns if _renderer_of(one) is None]
         member = table.columns.strip()
-        for one in rendered:
-            found.append(_column_found(files, Column(one, array, owner, options), member))
+        found.extend(_column_found(files, Column(one, array, owner, options), member) for one in rendered)
         handlers = any(True for _ in _handlers(files, table, Column(array, array, owner, options)))
         if plain and (handlers or not rendered):
-            first = replace_at(plain[0], Column(plain[0], array, owner, options))
-            found.append(_column_found(files, first, member))
+            # One column stands for all that have no renderer.
+            found.append(_column_found(files, Column(plain[0], array, owner, options), member))
     return found
-
-
-def replace_at(_at: At, column: Column) -> Column:
-    """Return the column that stands for all columns of an array without a renderer."""
-    return column
 
 
 def _column_found(files: SourceFiles, column: Column, member: str) -> Found:
@@ -173,7 +169,8 @@ def _column_arrays(files: SourceFiles, at: At, owner: ClassInfo) -> Iterator[At]
     if member:
         values.extend(_assigned(files, owner, member))
     for value in values:
-        if value.node.type == "array" and value.key not in seen and value.node.named_child_count:
+        is_list = value.node.type in {"array", "arguments"} and value.node.named_child_count
+        if is_list and value.key not in seen:
             seen.add(value.key)
             yield value
 
@@ -252,8 +249,8 @@ def _find_renderers(files: SourceFiles, so_far: tuple[Found, ...]) -> Sequence[F
         else:
             found.extend(_as_renderer(one, column.owner, f"`{relation}` names it", Via.AST))
     if not found and value.type == "identifier":
-        for info in classes_called(files, text_of(value)):
-            found.append(_renderer_found(info, column.owner, f"`{relation}` names it", Via.LEXICAL))
+        classes = classes_called(files, text_of(value))
+        found.extend(_renderer_found(one, column.owner, f"`{relation}` names it", Via.LEXICAL) for one in classes)
     return found
 
 
@@ -330,9 +327,12 @@ def _handlers(files: SourceFiles, table: Table, column: Column) -> Iterator[Foun
 def _find_triggers(files: SourceFiles, so_far: tuple[Found, ...]) -> Sequence[Found] | Ended:
     column: Column = so_far[1].entity
     renderer: Renderer = so_far[2].entity
-    found = {one.at.key: one for one in triggers_in(files, renderer.info, renderer.function, renderer.owner, column.at)}
+    path = template_path(renderer.info) if renderer.info is not None else ""
+    search = TriggerSearch(files, renderer.owner, column.at)
+    found = {one.at.key: one for one in search.run(renderer.info, renderer.function)}
     if not found:
-        return Ended("no_nav_trigger")
+        is_unknown = search.has_unknown or (bool(path) and not files.text(path))
+        return [] if is_unknown else Ended("no_nav_trigger")
     return [
         Found(one.at.module.path, one.at.line, one.path, one.relation, one, hops=one.hops) for one in found.values()
     ]
@@ -342,6 +342,8 @@ def _find_routes(files: SourceFiles, so_far: tuple[Found, ...]) -> Sequence[Foun
     trigger: Trigger = so_far[3].entity
     if trigger.path.startswith(("http:", "https:", "//", "mailto:", "tel:")):
         return Ended("external_url")
+    if set(parts_of(trigger.path)) == {PARAMETER}:
+        return []
     found = matching_routes(files, trigger.path, is_relative=trigger.is_relative)
     via = Via.LEXICAL if trigger.is_relative else Via.AST
     relation = f"`{trigger.path}` leads to it"

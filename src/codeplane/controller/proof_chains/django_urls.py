@@ -76,7 +76,9 @@ def _models(files: SourceFiles, so_far: tuple[Found, ...]) -> Sequence[Found] | 
 def _model_names(view: ast.stmt) -> Iterator[ast.expr]:
     """Yield what a view names as its model: `model = X`, `X.objects`, `get_object_or_404(X, …)`."""
     for node in ast.walk(view):
-        if (isinstance(node, ast.Assign) and any(_last_name(one) == "model" for one in node.targets)) or (isinstance(node, ast.Attribute) and node.attr in {"objects", "_default_manager"}):
+        if (isinstance(node, ast.Assign) and any(_last_name(one) == "model" for one in node.targets)) or (
+            isinstance(node, ast.Attribute) and node.attr in {"objects", "_default_manager"}
+        ):
             yield node.value
         elif isinstance(node, ast.Call) and _last_name(node.func).startswith("get_object_or_404") and node.args:
             yield node.args[0]

@@ -196,11 +196,8 @@ def _in_tsconfig(files: SourceFiles, wanted: Wanted) -> Iterator[Found]:
 def manifests(files: SourceFiles) -> tuple[str, ...]:
     """Return the manifests: JSON files that map names to the addresses of remotes."""
     if "manifests" not in files.known:
-        found = []
-        for path in files.paths:
-            if _MANIFEST.search(f"/{path}") and "node_modules" not in path and _is_manifest(files.text(path)):
-                found.append(path)
-        files.known["manifests"] = tuple(found)
+        candidates = (path for path in files.paths if _MANIFEST.search(f"/{path}") and "node_modules" not in path)
+        files.known["manifests"] = tuple(path for path in candidates if _is_manifest(files.text(path)))
     return cast("tuple[str, ...]", files.known["manifests"])
 
 

@@ -32,6 +32,10 @@ from codeplane.controller.proof_chains.source_files import SourceFiles
 
 _CALLS: Final = frozenset({"navigate", "navigateByUrl"})
 _MAX_HOPS: Final = 4
+# What ag-Grid itself gives a renderer.
+_GRID_CALLS: Final = frozenset(
+    {"setValue", "getValue", "formatValue", "refreshCell", "registerRowDragger", "setTooltip"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +47,6 @@ class Trigger:
     relation: str
     is_relative: bool = False
     hops: tuple[str, ...] = ()
-
-
-def triggers_in(
-    files: SourceFiles, info: ClassInfo | None, function: At | None, owner: ClassInfo, column: At
-) -> Iterator[Trigger]:
-    """Yield what navigates in a renderer: in its template and methods, or in the body of a function.
-
-    `owner` is the component of the grid, whose methods a renderer may reach over its parameters.
-    """
-    search = _Search(files, owner, column)
-    if info is not None:
-        for placed in template_of(files, info):
-            yield from _linked(files, placed)
-        yield from search.inside(info.at, info, ())
-    elif function is not None:
-        yield from search.inside(function, owner, ())
 
 
 def called_of(info: ClassInfo, member: str) -> Iterator[str]:
@@ -104,14 +92,28 @@ def _commands(files: SourceFiles, at: At, owner: ClassInfo | None) -> str:
     return fold(files, at, owner)
 
 
-class _Search:
-    """Follows calls from one body to others; no body is entered twice."""
+class TriggerSearch:
+    """Follows calls from one body to others; no body is entered twice.
+
+    `owner` is the component of the grid, whose methods a renderer may reach over its parameters. `has_unknown` tells
+    that something was called which may navigate and cannot be followed.
+    """
 
     def __init__(self, files: SourceFiles, owner: ClassInfo, column: At) -> None:
+        self.has_unknown = False
         self._files = files
         self._owner = owner
         self._column = column
         self._seen: set[tuple[str, int]] = set()
+
+    def run(self, info: ClassInfo | None, function: At | None) -> Iterator[Trigger]:
+        """Yield what navigates in a renderer: in its template and methods, or in the body of a function."""
+        if info is not None:
+            for placed in template_of(self._files, info):
+                yield from _linked(self._files, placed)
+            yield from self.inside(info.at, info, ())
+        elif function is not None:
+            yield from self.inside(function, self._owner, ())
 
     def inside(self, body: At, info: ClassInfo, hops: tuple[str, ...]) -> Iterator[Trigger]:
         """Yield what navigates in a body and in what it calls."""
@@ -153,6 +155,7 @@ class _Search:
             if member[1].type == "method_definition":
                 yield from self.inside(At(member[0].at.module, member[1]), info, hops)
             return
+        self.has_unknown |= name == "dispatch"
         if name == "emit":
             yield from self._emitted(own_member(holder), info, hops)
         path = text_of(at.node.child_by_field_name("function")).replace("?", "").replace("!", "")
@@ -183,10 +186,12 @@ class _Search:
         name = parts[-1]
         if "context" in parts[1:-1]:
             member = member_of(self._files, self._owner, name)
+            self.has_unknown |= member is None
             if member is not None:
                 hop = f"the grid's context gives {self._owner.name}.{name}"
                 yield from self.inside(At(member[0].at.module, member[1]), self._owner, (*hops, hop))
             return
+        self.has_unknown |= len(parts) == 2 and name not in _GRID_CALLS
         given = (
             properties_of(self._column.node).get("cellRendererParams") if self._column.node.type == "object" else None
         )
@@ -194,5 +199,6 @@ class _Search:
             inner = properties_of(value.node).get(name) if value.node.type == "object" else None
             for one in values_of(self._files, At(value.module, inner), self._owner) if inner is not None else ():
                 if is_function(one.node):
+                    self.has_unknown = False
                     hop = f"`cellRendererParams` gives {name}"
                     yield from self.inside(one, self._owner, (*hops, hop))

@@ -224,16 +224,24 @@ def fold(files: SourceFiles, at: At, owner: ClassInfo | None, depth: int = 0) ->
     if node.type == "binary_expression" and text_of(field_of(node, "operator")) == "+":
         sides = (field_of(node, "left"), field_of(node, "right"))
         return "".join(fold(files, At(at.module, side), owner, depth + 1) for side in sides if side is not None)
-    literal = string_of(node)
+    literal = text_of(node) if node.type == "number" else string_of(node)
     if literal is not None:
         return literal
-    if node.type == "number":
-        return text_of(node)
     if node.type not in {"identifier", "member_expression"}:
+        return PARAMETER
+    if owner is not None and _is_variable(owner, own_member(node) or text_of(node)):
         return PARAMETER
     values = list(values_of(files, At(at.module, node), owner))
     is_text = len(values) == 1 and values[0].node.type in {"string", "template_string", "number", "binary_expression"}
     return fold(files, values[0], owner, depth + 1) if is_text else PARAMETER
+
+
+def _is_variable(owner: ClassInfo, member: str) -> bool:
+    """Tell whether a member is set from outside or assigned after its declaration."""
+    if "Input" in owner.marks.get(member, {}):
+        return True
+    assigned = (own_member(field_of(one, "left")) for one in descend(owner.at.node, "assignment_expression"))
+    return member in assigned
 
 
 def _fold_piece(files: SourceFiles, at: At, owner: ClassInfo | None, depth: int) -> str:
