@@ -33,9 +33,7 @@ def read_cases(path: Path) -> list[Case]:
         if name.startswith("base "):
             bases[name.removeprefix("base ")] = files
             continue
-        settings = dict(
-            line.split(": ", 1) if ": " in line else (line.rstrip(":"), "") for line in rest.splitlines() if line
-        )
+        settings = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in rest.splitlines())}
         merged = bases[settings["use"]] | files
         cases.append(
             Case(name, KIND_OF[path.stem], settings, {one: text for one, text in merged.items() if text.strip()})

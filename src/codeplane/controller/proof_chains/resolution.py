@@ -227,9 +227,8 @@ def fold(files: SourceFiles, at: At, owner: ClassInfo | None, depth: int = 0) ->
     literal = text_of(node) if node.type == "number" else string_of(node)
     if literal is not None:
         return literal
-    if node.type not in {"identifier", "member_expression"}:
-        return PARAMETER
-    if owner is not None and _is_variable(owner, own_member(node) or text_of(node)):
+    is_name = node.type in {"identifier", "member_expression"}
+    if not is_name or (owner is not None and _is_variable(owner, own_member(node) or text_of(node))):
         return PARAMETER
     values = list(values_of(files, At(at.module, node), owner))
     is_text = len(values) == 1 and values[0].node.type in {"string", "template_string", "number", "binary_expression"}
