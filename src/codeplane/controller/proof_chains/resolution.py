@@ -26,6 +26,7 @@ from codeplane.controller.proof_chains.source_files import SourceFiles
 
 PARAMETER: Final = ":x"
 _MAX_DEPTH: Final = 12
+_MAX_EXPRESSIONS: Final = 20_000
 # Calls whose first argument is the value, or a function that returns it.
 _HOLDERS: Final = frozenset({"signal", "computed", "of", "input", "Object.freeze", "toSignal"})
 
@@ -109,109 +110,128 @@ def injected_in(files: SourceFiles, info: ClassInfo) -> dict[str, tuple[ClassInf
     return found
 
 
-def values_of(files: SourceFiles, at: At, owner: ClassInfo | None, depth: int = 0) -> Iterator[At]:
-    """Yield what an expression may be: literals, functions, classes; names, calls and members are followed."""
-    node = unwrapped(at.node)
-    at = At(at.module, node)
-    if depth > _MAX_DEPTH:
-        return
-    if node.type == "ternary_expression":
-        for name in ("consequence", "alternative"):
-            part = field_of(node, name)
-            if part is not None:
-                yield from values_of(files, At(at.module, part), owner, depth + 1)
-    elif node.type in {"identifier", "shorthand_property_identifier"}:
-        yield from _values_of_name(files, at, owner, depth)
-    elif node.type == "member_expression":
-        yield from _values_of_member(files, at, owner, depth)
-    elif node.type == "call_expression":
-        yield from _values_of_call(files, at, owner, depth)
-    else:
-        yield at
+def values_of(files: SourceFiles, at: At, owner: ClassInfo | None) -> list[At]:
+    """Return what an expression may be: literals, functions, classes; names, calls and members are followed."""
+    return _Values(files).of(at, owner)
 
 
-def _values_of_name(files: SourceFiles, at: At, owner: ClassInfo | None, depth: int) -> Iterator[At]:
-    name = text_of(at.node)
-    local = _local_value(at.node, name)
-    if local is not None:
-        yield from values_of(files, At(at.module, local), owner, depth + 1)
-        return
-    found = resolve(files, at.module, name)
-    if found is not None:
-        value = field_of(found.node, "value") if found.node.type == "variable_declarator" else None
-        yield from values_of(files, At(found.module, value), None, depth + 1) if value is not None else (found,)
-    elif owner is not None and not at.module.declared and not at.module.imports:
-        # A name in a template is a member of its component.
-        yield from member_values(files, owner, name, depth + 1)
+def member_values(files: SourceFiles, info: ClassInfo, name: str) -> list[At]:
+    """Return what a member of a class may hold: its initialiser, what is assigned to it, what a getter returns."""
+    return _Values(files).of_member(info, name)
 
 
-def _values_of_member(files: SourceFiles, at: At, owner: ClassInfo | None, depth: int) -> Iterator[At]:
-    name = text_of(field_of(at.node, "property"))
-    holder = field_of(at.node, "object")
-    if holder is None:
-        return
-    if own_member(at.node) and owner is not None:
-        yield from member_values(files, owner, name, depth + 1)
-        return
-    for value in values_of(files, At(at.module, holder), owner, depth + 1):
-        info = class_at(value)
-        if value.node.type == "object":
-            inner = properties_of(value.node).get(name)
-            if inner is not None:
-                yield from values_of(files, At(value.module, inner), owner, depth + 1)
-        elif value.node.type == "enum_declaration":
-            for row in descend(value.node, "enum_assignment"):
-                inner = field_of(row, "value")
-                if text_of(field_of(row, "name")) == name and inner is not None:
-                    yield At(value.module, inner)
-        elif info is not None:
-            yield from member_values(files, info, name, depth + 1)
+class _Values:
+    """Evaluates expressions, each once: code that refers to itself ends, and costs no more than it is long."""
 
+    def __init__(self, files: SourceFiles) -> None:
+        self._files = files
+        # An expression that is being evaluated has an empty list here.
+        self._known: dict[tuple[str, int, int, int], list[At]] = {}
+        self._members: dict[tuple[tuple[str, int], str], list[At]] = {}
 
-def _values_of_call(files: SourceFiles, at: At, owner: ClassInfo | None, depth: int) -> Iterator[At]:
-    function = field_of(at.node, "function")
-    holder, name = callee(at.node)
-    arguments = arguments_of(at.node)
-    if name == "bind" and holder is not None:
-        yield from values_of(files, At(at.module, holder), owner, depth + 1)
-        return
-    if text_of(function) in _HOLDERS and arguments:
-        for value in values_of(files, At(at.module, arguments[0]), owner, depth + 1):
-            yield from _results(files, value, owner, depth) if is_function(value.node) else (value,)
-        return
-    if name == "concat" and holder is not None:
-        for part in (holder, *arguments):
-            yield from values_of(files, At(at.module, part), owner, depth + 1)
-        return
-    for value in values_of(files, At(at.module, function), owner, depth + 1) if function is not None else ():
-        # A signal is read by calling it.
-        yield from _results(files, value, owner, depth) if is_function(value.node) else (value,)
+    def of(self, at: At, owner: ClassInfo | None) -> list[At]:
+        """Return what an expression may be."""
+        node = unwrapped(at.node)
+        at = At(at.module, node)
+        key = (at.module.path, at.module.first_line, node.start_byte, node.end_byte)
+        if key not in self._known and len(self._known) < _MAX_EXPRESSIONS:
+            self._known[key] = []
+            self._known[key] = list(self._evaluated(at, owner))
+        return self._known.get(key, [])
 
+    def of_member(self, info: ClassInfo, name: str) -> list[At]:
+        """Return what a member of a class may hold."""
+        key = (info.at.key, name)
+        if key not in self._members:
+            self._members[key] = []
+            self._members[key] = list(self._member(info, name))
+        return self._members[key]
 
-def _results(files: SourceFiles, function: At, owner: ClassInfo | None, depth: int) -> Iterator[At]:
-    for value in returned(function.node):
-        yield from values_of(files, At(function.module, value), owner, depth + 1)
+    def _evaluated(self, at: At, owner: ClassInfo | None) -> Iterator[At]:
+        node = at.node
+        if node.type == "ternary_expression":
+            for part in (field_of(node, "consequence"), field_of(node, "alternative")):
+                yield from self.of(At(at.module, part), owner) if part is not None else ()
+        elif node.type in {"identifier", "shorthand_property_identifier"}:
+            yield from self._name(at, owner)
+        elif node.type == "member_expression":
+            yield from self._property(at, owner)
+        elif node.type == "call_expression":
+            yield from self._call(at, owner)
+        else:
+            yield at
 
+    def _name(self, at: At, owner: ClassInfo | None) -> Iterator[At]:
+        name = text_of(at.node)
+        local = _local_value(at.node, name)
+        if local is not None:
+            yield from self.of(At(at.module, local), owner)
+            return
+        found = resolve(self._files, at.module, name)
+        if found is not None:
+            value = field_of(found.node, "value") if found.node.type == "variable_declarator" else None
+            yield from self.of(At(found.module, value), None) if value is not None else (found,)
+        elif owner is not None and not at.module.declared and not at.module.imports:
+            # A name in a template is a member of its component.
+            yield from self.of_member(owner, name)
 
-def member_values(files: SourceFiles, info: ClassInfo, name: str, depth: int = 0) -> Iterator[At]:
-    """Yield what a member of a class may hold: its initialiser, what is assigned to it, what a getter returns."""
-    found = member_of(files, info, name)
-    if found is None or depth > _MAX_DEPTH:
-        return
-    holder, member = found
-    if member.type == "method_definition":
-        is_getter = any(child.type == "get" for child in member.children)
-        at = At(holder.at.module, member)
-        yield from _results(files, at, info, depth) if is_getter else (at,)
-        return
-    initial = field_of(member, "value")
-    if initial is not None:
-        yield from values_of(files, At(holder.at.module, initial), info, depth + 1)
-    for one in {id(holder): holder, id(info): info}.values():
-        for assignment in descend(one.at.node, "assignment_expression"):
-            value = field_of(assignment, "right")
-            if own_member(field_of(assignment, "left")) == name and value is not None:
-                yield from values_of(files, At(one.at.module, value), info, depth + 1)
+    def _property(self, at: At, owner: ClassInfo | None) -> Iterator[At]:
+        name = text_of(field_of(at.node, "property"))
+        holder = field_of(at.node, "object")
+        if own_member(at.node) and owner is not None:
+            yield from self.of_member(owner, name)
+            return
+        for value in self.of(At(at.module, holder), owner) if holder is not None else ():
+            info = class_at(value)
+            if value.node.type == "object":
+                inner = properties_of(value.node).get(name)
+                yield from self.of(At(value.module, inner), owner) if inner is not None else ()
+            elif value.node.type == "enum_declaration":
+                rows = [row for row in descend(value.node, "enum_assignment") if text_of(field_of(row, "name")) == name]
+                inner = field_of(rows[0], "value") if rows else None
+                yield from (At(value.module, inner),) if inner is not None else ()
+            elif info is not None:
+                yield from self.of_member(info, name)
+
+    def _call(self, at: At, owner: ClassInfo | None) -> Iterator[At]:
+        function = field_of(at.node, "function")
+        holder, name = callee(at.node)
+        arguments = arguments_of(at.node)
+        if name == "bind" and holder is not None:
+            parts = [holder]
+        elif name == "concat" and holder is not None:
+            parts = [holder, *arguments]
+        else:
+            is_holder = text_of(function) in _HOLDERS and bool(arguments)
+            source = arguments[0] if is_holder else function
+            for value in self.of(At(at.module, source), owner) if source is not None else ():
+                # A signal is read by calling it, so that a call of what is no function is the value itself.
+                yield from self._results(value, owner) if is_function(value.node) else (value,)
+            return
+        for part in parts:
+            yield from self.of(At(at.module, part), owner)
+
+    def _results(self, function: At, owner: ClassInfo | None) -> Iterator[At]:
+        for value in returned(function.node):
+            yield from self.of(At(function.module, value), owner)
+
+    def _member(self, info: ClassInfo, name: str) -> Iterator[At]:
+        found = member_of(self._files, info, name)
+        if found is None:
+            return
+        holder, member = found
+        if member.type == "method_definition":
+            is_getter = any(child.type == "get" for child in member.children)
+            at = At(holder.at.module, member)
+            yield from self._results(at, info) if is_getter else (at,)
+            return
+        initial = field_of(member, "value")
+        yield from self.of(At(holder.at.module, initial), info) if initial is not None else ()
+        for one in {one.at.key: one for one in (holder, info)}.values():
+            for assignment in descend(one.at.node, "assignment_expression"):
+                value = field_of(assignment, "right")
+                if own_member(field_of(assignment, "left")) == name and value is not None:
+                    yield from self.of(At(one.at.module, value), info)
 
 
 def fold(files: SourceFiles, at: At, owner: ClassInfo | None, depth: int = 0) -> str:

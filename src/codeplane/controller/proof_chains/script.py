@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from tree_sitter import Node
+from tree_sitter import Node, Parser
 
 from codeplane.core.clock import SystemClock
 from codeplane.languages.catalog import load_grammar
@@ -122,11 +122,16 @@ def _parsed(text: str) -> Node | None:
     def is_over() -> bool:
         return clock.monotonic() > deadline
 
+    source = text.encode("utf-8", "replace")
     try:
-        root = parse(text.encode("utf-8", "replace"), grammar, is_over) if grammar is not None else None
+        root = parse(source, grammar, is_over) if grammar is not None else None
     except OutOfTimeError:
         return None
-    return None if root is None or is_tree_too_deep(root, is_over) else root
+    if root is None or grammar is None or is_tree_too_deep(root, is_over):
+        return None
+    # A tree that was read in pieces asks for its pieces whenever a node's text is wanted. The first parse shows that
+    # the second one ends.
+    return Parser(grammar).parse(source).root_node
 
 
 def _without_pipe(text: str) -> str:
