@@ -39,6 +39,7 @@ TOKENS: Final = 8_000
 
 
 def git(root: Path, *arguments: str) -> bytes:
+    """Run git and return what it printed."""
     return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True).stdout
 
 
@@ -102,6 +103,7 @@ class Replay:
     last: dict[str, Any] = field(default_factory=dict)
 
     def turn(self, verb: str, args: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+        """Make one turn, timed."""
         given = {
             "runSessionId": self.run,
             "workId": self.run,
@@ -230,7 +232,8 @@ def _change(
 
 def _common(node_id: str, depends_on: list[str], boundary: str) -> dict[str, Any]:
     return {
-        "nodeId": node_id, "dependsOn": depends_on, "atomicityBoundary": boundary, "correctionCandidateOnFail": "revert",
+        "nodeId": node_id, "dependsOn": depends_on, "atomicityBoundary": boundary,
+        "correctionCandidateOnFail": "revert",
         "expectedFailureSignatures": [{"signature": "AssertionError", "meaning": "still wrong"}],
     }  # fmt: skip
 
@@ -267,7 +270,7 @@ def replay_commit(root: Path, door: Door, commit: Commit, times: dict[str, list[
     differing = git(root, "diff", "--cached", "--name-only", commit.oid).decode().split()
     others = [
         one
-        for one in git(root, "status", "--porcelain", "-uall").decode().split("\n")
+        for one in git(root, "status", "--porcelain", "-uall", "--no-renames").decode().split("\n")
         if one[3:] and one[3:] not in commit.files and not one[3:].startswith(".cplignore")
     ]
     return f"outside: {others[0]}" if others else "same" if not differing else f"differs: {differing[0]}"
@@ -340,6 +343,7 @@ def _scores(sized: list[tuple[str, int]], wanted: set[str]) -> tuple[float, floa
 
 
 def main() -> int:
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repo", type=Path, required=True)
     parser.add_argument("--commits", type=int, default=70)

@@ -13,6 +13,7 @@ import yaml
 
 from codeplane.controller.plan import digest_of
 from codeplane.controller.policies import load_policies
+from codeplane.controller.proof_chains.chains import Hint
 from codeplane.controller.proofs import Proofs
 from codeplane.controller.runs import SessionRecord, WorkFiles
 from codeplane.controller.scope import allowlist_ref
@@ -41,6 +42,7 @@ from codeplane.index.source_text import open_source
 from codeplane.languages.catalog import dialect_of, load_language
 from codeplane.languages.facts import Definition, DefinitionKind
 from codeplane.memory.records import listed
+from codeplane.workspace.controller_settings import ControllerSettings
 from codeplane.workspace.workspace import Workspace
 
 _OUR_PLACES: Final = (".codeplane/", ".orchestration/", ".git/")
@@ -95,9 +97,10 @@ class Knowledge:
         self._files = files
         self._record = record
         self._texts: dict[str, FileText | None] = {}
+        self._hints: tuple[Hint, ...] = ()
 
     @property
-    def settings(self) -> Any:
+    def settings(self) -> ControllerSettings:
         """The settings of the controller."""
         return self._workspace.settings.controller
 
@@ -219,7 +222,9 @@ class Knowledge:
     @cached_property
     def proofs(self) -> Proofs:
         """The builder of proof chains."""
-        return Proofs(self.allowlist, lambda path: text.data if (text := self.text(path)) is not None else None)
+        return Proofs(
+            self.allowlist, lambda path: text.data if (text := self.text(path)) is not None else None, self._hints
+        )
 
     def mapped_tests(self, path: str) -> frozenset[str]:
         """Return the test files that import a file or are named after it."""
@@ -245,7 +250,7 @@ class Knowledge:
         return SignatureFacts(
             text=self.work_text,
             has_fetched_ticket=bool(self.tickets),
-            has_ticket_connector=has_ticket_connector(self._workspace),
+            has_ticket_connector=bool(self.settings.connectors.jira.base_url),
             has_fetched_spec=bool(self.specs),
             has_resolved_operation=has_operation,
             has_passed_mapped_tests=self._has_passed(targets),
@@ -282,6 +287,7 @@ class Knowledge:
     def world(self, document: Any) -> World:
         """Return everything that decides about a plan."""
         targets = _targets_of(document)
+        self._hints = _hints_of(document)
         has_operation = any(
             isinstance(one, dict) and one.get("locator") in locators
             for one in _citations_of(document)
@@ -434,12 +440,6 @@ def is_api_description(content: str) -> bool:
     return isinstance(document, dict) and not {"openapi", "swagger"}.isdisjoint(document)
 
 
-def has_ticket_connector(workspace: Workspace) -> bool:
-    """Tell whether a person has configured where tickets are."""
-    connectors = getattr(workspace.settings.controller, "connectors", None)
-    return bool(connectors is not None and connectors.jira.base_url)
-
-
 def pack_hash(pack: Mapping[str, Any]) -> str:
     """Return the digest of a context pack without what differs between equal packs."""
     varying = {"createdAt", "traceRef", "contextPackHash"}
@@ -462,6 +462,18 @@ def _targets_of(document: Any) -> tuple[str, ...]:
     nodes = document.get("nodes") if isinstance(document, dict) else None
     found = [one.get("targetFile") for one in nodes if isinstance(one, dict)] if isinstance(nodes, list) else []
     return tuple(dict.fromkeys(one for one in found if isinstance(one, str)))
+
+
+def _hints_of(document: Any) -> tuple[Hint, ...]:
+    given = document.get("proofHints") if isinstance(document, dict) else None
+    return tuple(
+        Hint(one["link"], one["file"], one["line"])
+        for one in (given if isinstance(given, list) else ())
+        if isinstance(one, dict)
+        and isinstance(one.get("link"), str)
+        and isinstance(one.get("file"), str)
+        and isinstance(one.get("line"), int)
+    )
 
 
 def _citations_of(document: Any) -> Iterator[Any]:

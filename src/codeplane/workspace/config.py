@@ -130,6 +130,12 @@ class Settings:
 # What allows more, hides more or writes elsewhere: `--set` and the environment need a person for it. A settings file is
 # a person's already. `more` and `less` name the direction, `no limit` is 0, `other` is any change.
 LOOSENING: Final[Mapping[str, str]] = {
+    "controller.connectors.attempts": "more",
+    "controller.connectors.jira.base_url": "other",
+    "controller.connectors.jira.token_file": "other",
+    "controller.connectors.max_bytes": "more",
+    "controller.connectors.requests_per_minute": "more",
+    "controller.connectors.specs": "other",
     "controller.confidence_threshold": "less",
     "controller.evidence.allow_single_source": "more",
     "controller.evidence.min_code_sources": "less",
@@ -170,8 +176,11 @@ LOOSENING: Final[Mapping[str, str]] = {
 }
 HARMLESS: Final = frozenset(
     {
-        "contexts", "defaults.divergence_behavior", "defaults.max_parallel_contexts", "index.overlay",
-        "graph.neo4j.timeout_sec",
+        "contexts", "controller.pack_tokens", "graph.neo4j.timeout_sec",
+        "controller.connectors.cache_sec", "controller.connectors.connect_timeout_sec",
+        "controller.connectors.jira.criteria_fields", "controller.connectors.jira.flavour",
+        "controller.connectors.timeout_sec",
+        "defaults.divergence_behavior", "defaults.max_parallel_contexts", "index.overlay",
         "lint.exclude", "lint.timeout_sec",
         "memory.byte_budget_default", "memory.consolidation_threshold", "memory.max_cells_per_scene",
         "memory.max_cells_total", "memory.max_experiences_total", "memory.friction.rejection_threshold",

@@ -111,6 +111,8 @@ class Workspace:
         self.tracer = open_tracer(loaded.values.telemetry)
         self.ownership = Ownership(places.owners, ids.new("own"))
         self.after_policies: tuple[AfterPolicy, ...] = ()
+        # What packages above this one keep as long as the workspace is open, by their names.
+        self.kept: dict[str, object] = {}
         # Users of rows, such as approvals or memory, register here which rows must not be retired.
         self.row_keepers: tuple[Callable[[LedgerRow], bool], ...] = (keeps_approval, _keeps_memory)
         self.refreshers: tuple[Callable[[], None], ...] = (self._refresh_index,)

@@ -3,13 +3,24 @@
 from collections.abc import Mapping
 from typing import Any
 
+from codeplane.controller.connectors.failures import ConnectorError
+from codeplane.controller.connectors.jira import fetch_ticket
+from codeplane.controller.network import auth_directory, fault_of, kernel_of
 from codeplane.controller.turn_work import TurnWork
-from codeplane.controller.verb import FaultError, Reply, Verb
+from codeplane.controller.verb import Reply, Verb, wrong_argument
 
 
-def _run(_turn: TurnWork, _arguments: Mapping[str, Any]) -> Reply:
-    message = "No Jira is configured. A person sets controller.connectors.jira.base_url."
-    raise FaultError("connector_not_configured", message)
+def _run(turn: TurnWork, arguments: Mapping[str, Any]) -> Reply:
+    expand = arguments.get("expand") or []
+    if any(not isinstance(one, str) for one in expand):
+        raise wrong_argument("expand", "expand is a list of texts.")
+    try:
+        ticket = fetch_ticket(kernel_of(turn), auth_directory(turn), arguments["ticketKey"], expand)
+    except ConnectorError as error:
+        raise fault_of(error) from error
+    document = ticket.as_dict()
+    turn.files.keep_fetched("ticket", ticket.key, document)
+    return Reply({"ticket": document, "sourceKey": ticket.source_key}, frozenset({ticket.source_key}))
 
 
 VERB = Verb(
