@@ -95,9 +95,7 @@ def _find_tables(files: SourceFiles, _so_far: tuple[Found, ...]) -> Sequence[Fou
 
 def all_tables(files: SourceFiles) -> tuple[Table, ...]:
     """Return the grids that are told their columns by their own component, and the uses of wrappers of the others."""
-    if "tables" not in files.known:
-        files.known["tables"] = tuple(_tables(files))
-    return cast("tuple[Table, ...]", files.known["tables"])
+    return files.once("tables", lambda: tuple(_tables(files)))
 
 
 def _tables(files: SourceFiles) -> Iterator[Table]:

@@ -41,7 +41,6 @@ _CONFIG_WORDS: Final = ("exposes", "remotes")
 _LOAD: Final = "loadRemoteModule"
 _MANIFEST: Final = re.compile(r"manifest[^/]*\.json$|/assets/[^/]+\.json$|/public/[^/]+\.json$")
 _PORT: Final = re.compile(r"--port[ =](\d{2,5})|\"port\"\s*:\s*(\d{2,5})|\bport:\s*(\d{2,5})|localhost:(\d{2,5})")
-_SURFACE_WORDS: Final = (_LOAD, "remoteEntry", "exposes", "remotes", "federation", "import(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +67,7 @@ class Unit:
 
 def units(files: SourceFiles) -> tuple[Unit, ...]:
     """Return all federation configurations."""
-    if "units" not in files.known:
-        files.known["units"] = tuple(_units(files))
-    return cast("tuple[Unit, ...]", files.known["units"])
+    return files.once("units", lambda: tuple(_units(files)))
 
 
 def _units(files: SourceFiles) -> Iterator[Unit]:
@@ -146,6 +143,10 @@ def _from_call(files: SourceFiles, at: At, arguments: list[Node], name: str) -> 
 
 
 def _host_routes(files: SourceFiles, _so_far: tuple[Found, ...]) -> Sequence[Found]:
+    return files.once("host routes", lambda: _all_host_routes(files))
+
+
+def _all_host_routes(files: SourceFiles) -> list[Found]:
     found = []
     for route in all_routes(files):
         for key in LOADERS:
@@ -195,10 +196,8 @@ def _in_tsconfig(files: SourceFiles, wanted: Wanted) -> Iterator[Found]:
 
 def manifests(files: SourceFiles) -> tuple[str, ...]:
     """Return the manifests: JSON files that map names to the addresses of remotes."""
-    if "manifests" not in files.known:
-        candidates = (path for path in files.paths if _MANIFEST.search(f"/{path}") and "node_modules" not in path)
-        files.known["manifests"] = tuple(path for path in candidates if _is_manifest(files.text(path)))
-    return cast("tuple[str, ...]", files.known["manifests"])
+    candidates = (path for path in files.paths if _MANIFEST.search(f"/{path}") and "node_modules" not in path)
+    return files.once("manifests", lambda: tuple(path for path in candidates if _is_manifest(files.text(path))))
 
 
 def _is_manifest(text: str) -> bool:
@@ -238,14 +237,12 @@ def _ports(files: SourceFiles, unit: Unit) -> frozenset[int]:
     remote_texts = {text for text, _ in unit.remotes.values()}
     for name in ("project.json", "package.json", "angular.json"):
         path = posixpath.join(unit.directory, name)
-        if path in files.paths:
+        if path in files:
             texts.append(files.text(path))
     ports = {int(next(filter(None, match))) for text in texts for match in _PORT.findall(text)}
     # The ports of the remotes that it uses are not its own.
     used = {int(next(filter(None, match))) for text in remote_texts for match in _PORT.findall(text)}
-    workspace = (
-        as_object(read_object(files.text("angular.json")).get("projects")) if "angular.json" in files.paths else {}
-    )
+    workspace = as_object(read_object(files.text("angular.json")).get("projects")) if "angular.json" in files else {}
     for project in workspace.values():
         settings = as_object(project)
         if str(settings.get("root", "?")).strip("/") == unit.directory and unit.directory:
@@ -268,9 +265,8 @@ def _module_paths(files: SourceFiles, unit: Unit, target: str) -> list[str]:
     """Return the files that an exposed path may be: relative to the configuration, or to the root of the workspace."""
     plain = target.removeprefix("./")
     places = [posixpath.normpath(posixpath.join(unit.directory, plain)), posixpath.normpath(plain)]
-    known = frozenset(files.paths)
     endings = ("", ".ts", "/index.ts", ".js", "/index.js")
-    return [place + ending for place in places for ending in endings if place + ending in known]
+    return [place + ending for place in places for ending in endings if place + ending in files]
 
 
 def _destinations(files: SourceFiles, so_far: tuple[Found, ...]) -> Sequence[Found]:
@@ -333,6 +329,10 @@ def _hosts_exist(files: SourceFiles) -> bool:
 
 
 def _exposed_files(files: SourceFiles) -> frozenset[str]:
+    return files.once("exposed files", lambda: _all_exposed_files(files))
+
+
+def _all_exposed_files(files: SourceFiles) -> frozenset[str]:
     paths = [
         path
         for unit in units(files)
@@ -344,7 +344,9 @@ def _exposed_files(files: SourceFiles) -> frozenset[str]:
 
 def federation_unit_of(files: SourceFiles, path: str) -> str | None:
     """Return the directory of the nearest federation configuration above a file, None when there is none."""
-    directories = {posixpath.dirname(one) for one in files.paths if _is_config(files, one)}
+    directories = files.once(
+        "unit directories", lambda: {posixpath.dirname(one) for one in files.paths if _is_config(files, one)}
+    )
     directory = posixpath.dirname(path)
     while True:
         if directory in directories:

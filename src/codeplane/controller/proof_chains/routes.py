@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from tree_sitter import Node
 
@@ -27,7 +27,6 @@ _ROOTS: Final = frozenset({"forRoot", "provideRouter"})
 _CALLS: Final = _ROOTS | {"forChild"}
 _MAX_DEPTH: Final = 12
 _MAX_REDIRECTS: Final = 4
-_KNOWN: Final = "routes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +52,7 @@ class Route:
 
 def all_routes(files: SourceFiles) -> tuple[Route, ...]:
     """Return all routes, each once for every place in the tree."""
-    if _KNOWN not in files.known:
-        files.known[_KNOWN] = tuple(_Tree(files).routes())
-    return cast("tuple[Route, ...]", files.known[_KNOWN])
+    return files.once("routes", lambda: tuple(_Tree(files).routes()))
 
 
 def parts_of(path: str) -> tuple[str, ...]:

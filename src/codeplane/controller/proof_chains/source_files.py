@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar, cast
 
 from codeplane.controller.proof_chains.script import Module, parse_module
 from codeplane.controller.proof_chains.templates import Element, elements_of
 from codeplane.languages.javascript.linking import JavaScriptLinker
 from codeplane.languages.linking import UnitView
 
+T = TypeVar("T")
 SCRIPTS: Final = (".ts", ".mts", ".js", ".mjs", ".cjs")
 TYPED: Final = (".ts",)
 TEMPLATES: Final = (".html",)
@@ -36,6 +37,18 @@ class SourceFiles:
     _sources: tuple[str, ...] | None = None
     # What matchers work out once for all files, by the name of the question.
     known: dict[str, object] = field(default_factory=dict)
+    _path_set: frozenset[str] | None = None
+
+    def __contains__(self, path: str) -> bool:
+        if self._path_set is None:
+            self._path_set = frozenset(self.paths)
+        return path in self._path_set
+
+    def once(self, question: str, work: Callable[[], T]) -> T:
+        """Return the answer to a question about all files, worked out the first time."""
+        if question not in self.known:
+            self.known[question] = work()
+        return cast("T", self.known[question])
 
     def text(self, path: str) -> str:
         """Return a file's text, empty when it cannot be read or is too large."""
@@ -83,8 +96,7 @@ class SourceFiles:
         """Return the file that an import in a file means."""
         if self._linker is None:
             scripts = tuple(one for one in self.paths if one.endswith((*SCRIPTS, ".tsx", ".jsx")))
-            known = frozenset(self.paths)
-            view = UnitView(scripts, ("",), lambda _: "", lambda one: self.text(one) or None if one in known else None)
+            view = UnitView(scripts, ("",), lambda _: "", lambda one: self.text(one) or None if one in self else None)
             self._linker = JavaScriptLinker(view)
         return self._linker.locate(path, source)
 
