@@ -34,7 +34,9 @@ def check_gates(case: Case) -> Iterator[Violation]:
 def is_strong(hook: Mapping[str, Any]) -> bool:
     """Tell whether a hook can fail because of the code."""
     command = hook.get("command") or [":"]
-    return hook["kind"] != "lint" and (bool(hook.get("recipeId")) or command[0] not in _PROVES_NOTHING)
+    # `/bin/true` is `true`.
+    program = command[0].strip().rpartition("/")[2]
+    return hook["kind"] != "lint" and (bool(hook.get("recipeId")) or program not in _PROVES_NOTHING)
 
 
 def is_checkable(criteria: Any) -> bool:
