@@ -209,3 +209,32 @@ def test_a_commit_that_was_cut_off_does_not_happen_twice_and_has_a_way_out(
         again = planner.commit()
         assert ("error" in again["result"]) == (when == "after")
     assert len(git(root, "rev-list", "HEAD").split()) == 2
+
+
+def test_two_hooks_with_one_id_are_refused_because_only_one_would_run(planner: Planner) -> None:
+    plan = planner.plan()
+    weak = {"hookId": "h2", "kind": "assertion", "command": ["git", "status"]}
+    second = {**plan["nodes"][1], "nodeId": "n4", "atomicityBoundary": "check:status", "verificationHooks": [weak]}
+    ambiguous = {**plan, "nodes": [*plan["nodes"], second]}
+    assert planner.codes("submit_execution_plan", planGraph=ambiguous) == ["PLAN_VERIFICATION_WEAK"]
+    assert planner.details() == ["hook_ambiguous"]
+
+
+_BODY = '    """Return the rate."""\n    return round(amount / 12, 1)'
+_LINES = [{"type": "replace_text", "find": _BODY, "replace": "    rate = amount / 12\n    return round(rate, 4)"}]
+_ENCODED = {
+    "a byte order mark": b"\xef\xbb\xbf" + RATES.encode(),
+    "CRLF": RATES.encode().replace(b"\n", b"\r\n"),
+    "no line end at the end": RATES.rstrip("\n").encode(),
+}
+
+
+@pytest.mark.parametrize("name", _ENCODED)
+def test_a_patch_changes_its_lines_and_no_other_byte(planner: Planner, workspace: Workspace, name: str) -> None:
+    before = _ENCODED[name]
+    (workspace.root / TARGET).write_bytes(before)
+    planner.accepted()
+    assert planner.patch(edits=_LINES)["denyReasons"] == []
+    end = b"\r\n" if name == "CRLF" else b"\n"
+    old, new = (str(_LINES[0][one]).encode().replace(b"\n", end) for one in ("find", "replace"))
+    assert (workspace.root / TARGET).read_bytes() == before.replace(old, new)

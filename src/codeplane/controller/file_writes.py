@@ -1,5 +1,6 @@
 """Put the new content of a node's file in place, through the editor of the product."""
 
+import codecs
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -90,8 +91,10 @@ def _note_planned(turn: TurnWork, node: Node, planned_hash: str) -> None:
 
 
 def _edit(path: str, before: bytes | None, after: bytes) -> dict[str, Any]:
+    # The editor keeps the byte order mark of a file by itself.
+    mark = codecs.BOM_UTF8 if before is not None and before.startswith(codecs.BOM_UTF8) else b""
     try:
-        content = after.decode("utf-8")
+        content = after.removeprefix(mark).decode("utf-8")
     except UnicodeDecodeError as error:
         raise FaultError("file_not_text", f"{path} is not UTF-8 text.") from error
     if before is None:
