@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
+from codeplane.controller import turn
 from codeplane.core.ids import RandomIds
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
@@ -238,3 +240,43 @@ def test_a_patch_changes_its_lines_and_no_other_byte(planner: Planner, workspace
     end = b"\r\n" if name == "CRLF" else b"\n"
     old, new = (str(_LINES[0][one]).encode().replace(b"\n", end) for one in ("find", "replace"))
     assert (workspace.root / TARGET).read_bytes() == before.replace(old, new)
+
+
+def test_a_busy_session_is_answered_with_its_own_state(
+    planner: Planner, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planner.accepted()
+    monkeypatch.setattr(turn, "_LOCK_SECONDS", 0.0)
+    with FileLock(workspace.places.private / "work/w1/session/.run1.lock"):
+        response = planner.turn("list_available_verbs")
+    assert response["result"]["error"]["kind"] == "session_busy"
+    assert response["state"] == "PLAN_ACCEPTED"
+    assert planner.turn("list_available_verbs")["state"] == "PLAN_ACCEPTED"
+
+
+_INTENTS = "active_intents:\n  - {id: I1, name: rates, status: active, owned_scope: ['src/billing/**']}\n"
+
+
+def test_a_missing_or_unknown_intent_says_which_argument_selects_one(planner: Planner, workspace: Workspace) -> None:
+    (workspace.root / ".orchestration").mkdir(exist_ok=True)
+    (workspace.root / ".orchestration/active_intents.yaml").write_text(_INTENTS, encoding="utf-8")
+    planner.accepted()
+    for more in ({}, {"intent_id": "I9"}):
+        response = planner.patch(**more)
+        assert response["denyReasons"] == ["PLAN_POLICY_VIOLATION"], response["result"]
+        assert "args.intent_id" in response["suggestedAction"]["reason"]
+        assert response["state"] == "PLAN_ACCEPTED"
+    assert planner.patch(intent_id="I1")["denyReasons"] == []
+
+
+def test_a_full_context_pack_stays_within_its_budget(root: Path) -> None:
+    for number in range(40):
+        lines = "".join(f"    monthly_rate_{n} = amount / {n}\n" for n in range(1, 30))
+        (root / f"src/billing/rate_{number}.py").write_text(
+            f"def monthly_rate_of_{number}(amount):\n{lines}    return monthly_rate_1\n", encoding="utf-8"
+        )
+    with open_test_workspace(root, ids=RandomIds()) as workspace:
+        planner = Planner(Door(workspace, OPERATIONS))
+        pack = planner.result("submit_execution_plan", planGraph=planner.plan())["contextPack"]
+        assert pack["dropped"]
+        assert pack["tokens"] <= workspace.settings.controller.pack_tokens

@@ -42,6 +42,8 @@ EXECUTION_VERBS: Final = (
     "run_automation_recipe",
 )
 _BYTES_PER_TOKEN: Final = 4
+# What the header and the count of dropped hits add once the pack is full.
+_LATER_BYTES: Final = 512
 _NEAR_NODES: Final = 60
 _MEMORY_FIELDS: Final = (
     "id",
@@ -158,14 +160,15 @@ def summary_of(pack: Mapping[str, Any], work_id: str) -> dict[str, Any]:
 
 def _fill(pack: dict[str, Any], lanes: Mapping[str, list[Hit]], room: int) -> None:
     """Take hits from the lanes in turn until the pack is full; a hit goes in whole or not at all."""
-    used = len(canonical_json(pack))
+    used = len(canonical_json(pack)) + _LATER_BYTES
     taken: dict[str, list[Hit]] = {lane: [] for lane in lanes}
     dropped = dict.fromkeys(lanes, 0)
     for place in range(max((len(hits) for hits in lanes.values()), default=0)):
         for lane, hits in lanes.items():
             if place >= len(hits):
                 continue
-            size = len(canonical_json(hits[place].as_json())) + 1
+            # The ranking names the hit once more.
+            size = len(canonical_json(hits[place].as_json())) + len(hits[place].hit_id.encode()) + 4
             if used + size > room:
                 dropped[lane] += 1
                 continue

@@ -104,7 +104,16 @@ def _take(turn: _Turn) -> TurnResponse:
             return _in_session(turn, files, run_id)
     except Timeout:
         fault = FaultError("session_busy", "Another turn of this session is still running.", is_retryable=True)
-        return _failed(turn, fault)
+        return _answer(turn, {"error": fault.as_json()}, record=_as_stored(files, run_id))
+
+
+def _as_stored(files: WorkFiles, run_id: str) -> SessionRecord | None:
+    """Return the session after its last turn, for an answer that is not a turn of its own."""
+    try:
+        record = files.load_session(run_id)
+    except CodePlaneError:
+        return None
+    return replace(record, n_turns=0) if record is not None else None
 
 
 def _in_session(turn: _Turn, files: WorkFiles, run_id: str) -> TurnResponse:
@@ -294,12 +303,17 @@ def _failed(turn: _Turn, fault: FaultError) -> TurnResponse:
     return _answer(turn, {"error": fault.as_json()})
 
 
-def _answer(turn: _Turn, result: Mapping[str, Any], violations: tuple[Violation, ...] = ()) -> TurnResponse:
+def _answer(
+    turn: _Turn,
+    result: Mapping[str, Any],
+    violations: tuple[Violation, ...] = (),
+    record: SessionRecord | None = None,
+) -> TurnResponse:
     ids = {
         name: value if isinstance(value := turn.given.get(name), str) and ID_FORM.fullmatch(value) else f"{prefix}_none"
         for name, prefix in _IDS
     }
-    record = SessionRecord(ids["runSessionId"], ids["workId"], ids["agentId"], "")
+    record = record or SessionRecord(ids["runSessionId"], ids["workId"], ids["agentId"], "")
     settings = turn.workspace.settings.controller
     record = with_limits(record, settings.max_tokens, Decimal(settings.threshold_percent) / 100)
     places = {"worktreeRoot": str(turn.workspace.root), "scratchRoot": ""}

@@ -28,6 +28,8 @@ from codeplane.workspace.workspace import Workspace
 _SCOPE_ERRORS: Final = frozenset(
     {"PATH_OUTSIDE_REPOSITORY", "PATH_INVALID", "SECRET_FILE", "FILE_IGNORED", "PROTECTED_PATH", "SCOPE_VIOLATION"}
 )
+# A session of this profile selects its intent with a turn's arguments; it has no other tool.
+_INTENT_ERRORS: Final = frozenset({"INTENT_REQUIRED", "INTENT_NOT_ACTIVE", "INTENT_MISMATCH"})
 _ARGUMENT_ERRORS: Final = frozenset({"INVALID_ARGUMENTS", "PAYLOAD_TOO_LARGE", "CURSOR_INVALID"})
 
 
@@ -99,12 +101,16 @@ class TurnWork:
         report = answer.error
         if report is None:
             return FaultError("internal_error", f"{answer.operation} ended without a result.")
-        message = f"{report.message} {report.required_action or ''}".strip()
+        action = report.required_action or ""
+        if report.error in _INTENT_ERRORS:
+            active = action.replace("Active: ", "active: ").partition("active: ")[2]
+            action = f"Send the turn again with args.intent_id{f', one of: {active}' if active else '.'}"
+        message = f"{report.message} {action}".strip()
         if answer.outcome is Outcome.HELD:
             return FaultError("approval_pending", message, is_retryable=True, approval=dict(report.details))
         if report.error in _SCOPE_ERRORS:
             return denied(Code.SCOPE, report.error.lower(), message)
-        if answer.outcome is Outcome.DENIED:
+        if answer.outcome is Outcome.DENIED or report.error in _INTENT_ERRORS:
             return denied(Code.POLICY, "gate_denied", message, actual=report.error)
         if report.error in _ARGUMENT_ERRORS:
             return denied(Code.MISSING_FIELDS, "arg_type", message)
