@@ -1,7 +1,10 @@
 """What goes wrong while a plan is carried out: checks, foreign changes, new plans, and processes that die."""
 
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -247,7 +250,7 @@ def test_a_busy_session_is_answered_with_its_own_state(
 ) -> None:
     planner.accepted()
     monkeypatch.setattr(turn, "_LOCK_SECONDS", 0.0)
-    with FileLock(workspace.places.private / "work/w1/session/.run1.lock"):
+    with FileLock(workspace.places.private / "work/.locks/run1.lock"):
         response = planner.turn("list_available_verbs")
     assert response["result"]["error"]["kind"] == "session_busy"
     assert response["state"] == "PLAN_ACCEPTED"
@@ -280,3 +283,28 @@ def test_a_full_context_pack_stays_within_its_budget(root: Path) -> None:
         pack = planner.result("submit_execution_plan", planGraph=planner.plan())["contextPack"]
         assert pack["dropped"]
         assert pack["tokens"] <= workspace.settings.controller.pack_tokens
+
+
+def _at_once(calls: list[Callable[[], Any]]) -> list[Any]:
+    barrier = threading.Barrier(len(calls))
+
+    def run(one: Callable[[], Any]) -> Any:
+        barrier.wait(60)
+        return one()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls))
+
+
+def test_a_session_is_bound_to_one_work_when_two_ask_at_once(planner: Planner) -> None:
+    for number in range(3):
+        both = [Planner(planner.door, f"run-{number}", work, f"c-{work}") for work in ("wa", "wb")]
+        answers = _at_once([partial(one.turn, "list_available_verbs") for one in both])
+        assert sorted(len(one["denyReasons"]) for one in answers) == [0, 1]
+
+
+def test_no_prompt_of_sessions_at_the_same_time_is_lost(planner: Planner) -> None:
+    sessions = [Planner(planner.door, f"run-{number}", "w5", f"c-{number}") for number in range(4)]
+    _at_once([partial(one.turn, "list_available_verbs", originalPrompt=f"Prompt of {one.run_id}.") for one in sessions])
+    kept = sessions[0].result("get_original_prompt")
+    assert {kept["originalPrompt"], *kept["promptHistory"]} == {f"Prompt of {one.run_id}." for one in sessions}

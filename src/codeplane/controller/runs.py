@@ -17,6 +17,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from filelock import FileLock
+
 from codeplane.controller.budget import Budget
 from codeplane.controller.codes import Code
 from codeplane.controller.plan import canonical_json
@@ -144,12 +146,6 @@ class WorkFiles:
         """Return where scratch files are."""
         return self.place / "scratch"
 
-    def lock_file(self, run_id: str) -> Path:
-        """Return the file whose lock serialises the turns of a session."""
-        place = self.place / "session"
-        place.mkdir(parents=True, exist_ok=True)
-        return place / f".{run_id}.lock"
-
     def load_session(self, run_id: str) -> SessionRecord | None:
         """Return a session; None when there is none.
 
@@ -204,7 +200,12 @@ class WorkFiles:
         }
 
     def add_prompt(self, prompt: str) -> None:
-        """Keep a prompt: the first one stays, others are listed after it."""
+        """Keep a prompt: the first one stays, others are listed after it. Sessions may do so at the same time."""
+        self.place.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.place / ".prompt.lock"):
+            self._add_prompt(prompt)
+
+    def _add_prompt(self, prompt: str) -> None:
         known = self.prompts()
         original, history = known["originalPrompt"], known["promptHistory"]
         if not prompt.strip() or prompt == original or prompt in history:
@@ -257,6 +258,13 @@ class WorkFiles:
         # The name is sealed, too: no file can take the place of another one.
         name = path.relative_to(self.place.parent).as_posix()
         return self._key.sign(_PURPOSE, f"{name}\n{body}")
+
+
+def lock_file(directory: Path, run_id: str) -> Path:
+    """Return the file whose lock serialises the turns of a session, before it is known to which work it belongs."""
+    place = directory / ".locks"
+    place.mkdir(parents=True, exist_ok=True)
+    return place / f"{run_id}.lock"
 
 
 def works(directory: Path) -> tuple[str, ...]:

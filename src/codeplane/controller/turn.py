@@ -7,6 +7,7 @@ complete envelope, whatever happened. Turns of one session are made one after th
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Final
 
 from filelock import FileLock, Timeout
@@ -22,7 +23,7 @@ from codeplane.controller.network import network_of
 from codeplane.controller.plan import canonical_json, digest_of
 from codeplane.controller.reservations import release_cut_off
 from codeplane.controller.response import Ended, TurnResponse, response_of
-from codeplane.controller.runs import SessionRecord, TurnRecord, WorkFiles, with_limits, work_of
+from codeplane.controller.runs import SessionRecord, TurnRecord, WorkFiles, lock_file, with_limits, work_of
 from codeplane.controller.scope import ID_FORM
 from codeplane.controller.states import Event, after
 from codeplane.controller.strategy import next_strategy, select_strategy, triggers_of
@@ -93,24 +94,29 @@ def _take(turn: _Turn) -> TurnResponse:
         return _without_session(turn, bad)
     directory = turn.workspace.places.private / "work"
     run_id = turn.given.get("runSessionId") or _new_id(turn.workspace, "run")
+    try:
+        with FileLock(lock_file(directory, run_id), timeout=_LOCK_SECONDS):
+            return _in_work(turn, directory, run_id)
+    except Timeout:
+        fault = FaultError("session_busy", "Another turn of this session is still running.", is_retryable=True)
+        return _answer(turn, {"error": fault.as_json()}, record=_as_stored(turn, directory, run_id))
+
+
+def _in_work(turn: _Turn, directory: Path, run_id: str) -> TurnResponse:
     bound = work_of(directory, run_id)
     work_id = turn.given.get("workId") or bound or _new_id(turn.workspace, "work")
     if bound is not None and work_id != bound:
         message = f"The session {run_id} belongs to the work {bound}."
         return _without_session(turn, (Violation(Code.SCOPE, "work_other", message, "/workId"),))
-    files = WorkFiles(directory, work_id, turn.workspace.signing_key())
-    try:
-        with FileLock(files.lock_file(run_id), timeout=_LOCK_SECONDS):
-            return _in_session(turn, files, run_id)
-    except Timeout:
-        fault = FaultError("session_busy", "Another turn of this session is still running.", is_retryable=True)
-        return _answer(turn, {"error": fault.as_json()}, record=_as_stored(files, run_id))
+    return _in_session(turn, WorkFiles(directory, work_id, turn.workspace.signing_key()), run_id)
 
 
-def _as_stored(files: WorkFiles, run_id: str) -> SessionRecord | None:
+def _as_stored(turn: _Turn, directory: Path, run_id: str) -> SessionRecord | None:
     """Return the session after its last turn, for an answer that is not a turn of its own."""
+    bound = work_of(directory, run_id)
     try:
-        record = files.load_session(run_id)
+        files = WorkFiles(directory, bound, turn.workspace.signing_key()) if bound is not None else None
+        record = files.load_session(run_id) if files is not None else None
     except CodePlaneError:
         return None
     return replace(record, n_turns=0) if record is not None else None
