@@ -308,3 +308,13 @@ def test_no_prompt_of_sessions_at_the_same_time_is_lost(planner: Planner) -> Non
     _at_once([partial(one.turn, "list_available_verbs", originalPrompt=f"Prompt of {one.run_id}.") for one in sessions])
     kept = sessions[0].result("get_original_prompt")
     assert {kept["originalPrompt"], *kept["promptHistory"]} == {f"Prompt of {one.run_id}." for one in sessions}
+
+
+def test_a_deleted_file_is_committed(planner: Planner, workspace: Workspace) -> None:
+    plan = planner.plan(operation="delete_file")
+    looks = {"hookId": "h2", "kind": "assertion", "command": ["git", "diff"]}
+    planner.result("submit_execution_plan", planGraph=with_node(plan, 1, verificationHooks=[looks]))
+    planner.result("apply_code_patch", planNodeId="n1", targetFile=TARGET, edits=[])
+    assert planner.validate()["result"]["validationOutcome"] == "passed"
+    assert "error" not in planner.commit()["result"], planner.last["result"]
+    assert git(workspace.root, "show", "--name-status", "--format=").split() == ["D", TARGET]

@@ -48,7 +48,10 @@ def _commit(turn: TurnWork, node: Node, payload: bytes) -> Effect:
 
     def commit(one: TurnWork) -> dict[str, Any]:
         # Staging first makes new files known; the commit takes these paths only, whatever else is staged.
-        one.call("git_stage", paths=list(paths))
+        # A deleted file is known as long as its deletion is not staged.
+        there = [path for path in paths if one.knowledge.text(path) is not None]
+        if there:
+            one.call("git_stage", paths=there)
         return one.call("git_commit", paths=list(paths), message=message)
 
     return Effect(paths, commit)
