@@ -46,6 +46,8 @@ from codeplane.workspace.controller_settings import ControllerSettings
 from codeplane.workspace.workspace import Workspace
 
 _OUR_PLACES: Final = (".codeplane/", ".orchestration/", ".git/")
+# The name under which the workspace keeps the last allowlist.
+_ALLOWLIST: Final = "controller.allowlist"
 _UNBORN: Final = "0" * 40
 _MAX_FILE: Final = 20_000_000
 _API_FILES: Final = (".json", ".yaml", ".yml")
@@ -107,12 +109,22 @@ class Knowledge:
     @cached_property
     def allowlist(self) -> frozenset[str]:
         """The files that plans and verbs may name."""
-        state = self._workspace.index.state()
-        ignored = self._workspace.ignored_files(state)
+        workspace = self._workspace
+        state = workspace.index.state()
+        ignored = workspace.ignored_files(state)
+        # Kept while nothing changed: to ask the globs about every file of Django takes 40 ms.
+        kept = workspace.kept.get(_ALLOWLIST)
+        if isinstance(kept, tuple) and kept[0] is state.files and kept[1] is ignored:
+            return frozenset(kept[2])
+        found = self._allowed(state.files, ignored)
+        workspace.kept[_ALLOWLIST] = (state.files, ignored, found)
+        return found
+
+    def _allowed(self, files: Iterable[str], ignored: frozenset[str]) -> frozenset[str]:
         included, excluded = compile_globs(self.settings.include), compile_globs(self.settings.exclude)
         return frozenset(
             path
-            for path in state.files
+            for path in files
             if path not in ignored
             and not path.startswith(_OUR_PLACES)
             and included.matches(path)
