@@ -6,12 +6,18 @@ Each toolchain is installed once; what cannot be installed is named, and its tes
 
 import hashlib
 import json
+import os
+import pwd
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
 
 TOOLS = Path(__file__).parents[2] / ".tools"
 NODE_PACKAGES = {
@@ -135,6 +141,14 @@ class Toolchain:
         """Tell whether it is installed in this version."""
         stamp = self.directory / ".installed"
         return stamp.exists() and stamp.read_text("utf-8") == self.version
+
+
+def keep_compiled_libraries(monkeypatch: "pytest.MonkeyPatch") -> None:
+    """Let toolchains find themselves, and what they have compiled of their own libraries, in the user's directory."""
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    kept = {"CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup", "GOCACHE": ".cache/go-build"}
+    for variable, directory in kept.items():
+        monkeypatch.setenv(variable, os.environ.get(variable, str(home / directory)))
 
 
 def _digest(*parts: object) -> str:
