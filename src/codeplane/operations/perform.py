@@ -34,6 +34,7 @@ from codeplane.operations.friction_calls import note_friction
 from codeplane.operations.models import Request
 from codeplane.operations.operation import AnyOperation, CallContext
 from codeplane.operations.recovery import recover_interrupted, state_of
+from codeplane.operations.trace_calls import project_trace, trace_call
 from codeplane.operations.traces import traced
 from codeplane.workspace.workspace import Workspace
 
@@ -488,6 +489,16 @@ def _seen(call: Call) -> dict[str, str | None]:
     return {**call.context.seen, **(call.evidence.after or {}), **call.rewritten}
 
 
+def _trace(door: Door, call: Call) -> None:
+    """Note in the call's row which lines it wrote."""
+    trace_call(door.workspace, call)
+
+
+def _project_trace(door: Door, call: Call) -> None:
+    """Write the noted lines into the trace file."""
+    project_trace(door.workspace, call)
+
+
 def _append_final(door: Door, call: Call) -> None:
     if not call.operation.is_recorded:
         return
@@ -600,7 +611,9 @@ STEPS: tuple[Step, ...] = (
     Step("render", _render, always=True),
     Step("take_fingerprints", _take_fingerprints, always=True),
     Step("observe_after", _observe_after, always=True),
+    Step("trace", _trace, always=True),
     Step("append_final", _append_final, always=True),
+    Step("project_trace", _project_trace, always=True),
     Step("announce", _announce, always=True),
 )
 

@@ -1,0 +1,231 @@
+"""The trace of one working tree: records of changes, their projection, and whose each line is."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from codeplane.core.clock import Clock
+from codeplane.core.hashing import sha256_bytes
+from codeplane.core.ids import IdSource
+from codeplane.core.printable import printable_name
+from codeplane.git.contents import read_blobs
+from codeplane.git.progress import progress_of
+from codeplane.git.repository import Repository
+from codeplane.govern.trace.index import TraceIndex
+from codeplane.govern.trace.ledger_records import FIELD, TRACED_KIND, traced_rows
+from codeplane.govern.trace.lines import blob_id
+from codeplane.govern.trace.matching import Matcher, Owned
+from codeplane.govern.trace.projection import Marker, Projection
+from codeplane.govern.trace.records import OUTSIDE, UNKNOWN, Cause, Definitions, TracedFile, make_record
+from codeplane.govern.trace.segments import HEAD_KIND, head_of, read_line, without_chain
+from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, NewEvent, RowFilter
+
+_LARGEST: Final = 64 * 1024 * 1024
+_LEDGER: Final = "ledger"
+_FILE: Final = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class TracePlaces:
+    """What the trace needs to know of its workspace.
+
+    `content_of` returns the bytes that a call left at a path, as long as they are kept for undo.
+    """
+
+    repository: Repository
+    private: Path
+    repo_id: str
+    content_of: Callable[[str, str], bytes | None]
+    definitions: Definitions
+    projects: Callable[[], bool]
+
+
+class TraceBook:
+    """Records changes and tells whose lines are.
+
+    Invariant: a record is in the ledger before it is in the file.
+    """
+
+    def __init__(self, places: TracePlaces, chain: EventChain, clock: Clock, ids: IdSource) -> None:
+        self._places = places
+        self._chain = chain
+        self._clock = clock
+        self._root = places.repository.root
+        self._worktree = places.repository.worktree_id
+        self._index: TraceIndex | None = None
+        self.projection = Projection(self._root, places.private, lambda: ids.new("seg"))
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if self._index is not None:
+            self._index.close()
+
+    # Recording
+
+    def records_of(self, files: Sequence[TracedFile], cause: Cause) -> list[dict[str, Any]]:
+        """Return the records of a change, after those of what happened to its files behind our back."""
+        index = self._known()
+        found = []
+        for file in files:
+            outside = self._outside_record(index, file, cause)
+            found += [outside] if outside is not None else []
+            found.append(self.record_of(file, cause))
+        return found
+
+    def record_of(self, file: TracedFile, cause: Cause) -> dict[str, Any]:
+        """Return the record of one file's change."""
+        return make_record(self._places.repo_id, file, cause, self._places.definitions)
+
+    def _outside_record(self, index: TraceIndex, file: TracedFile, cause: Cause) -> dict[str, Any] | None:
+        """Return the record of a change that somebody else made to a file since we last saw it, or None."""
+        path = file.previous_path or file.path
+        if file.before is None:
+            return None
+        now = blob_id(file.before, cause.revision)
+        last = index.last_at(printable_name(path), self._worktree)
+        if index.knows_state(now) or (last is not None and last.after == now):
+            return None
+        known = self._blobs([now, *([last.after] if last is not None and last.after else [])])
+        if last is None and now in known:
+            # Git has it: its history tells who wrote it.
+            return None
+        before = None
+        if last is not None and last.after is not None:
+            before = self._places.content_of(last.call_id, path) or known.get(last.after)
+        outside = replace(
+            cause,
+            call_id="", session="", contributor=UNKNOWN, tool_name="unknown", tool_origin=UNKNOWN, action=OUTSIDE,
+            agent="", model=None, intent=None, requirements=(), mutation_class=None, claimed_class=None,
+            approval=None, caused_by=None, ungated=True, candidates=(),
+        )  # fmt: skip
+        return self.record_of(TracedFile(path, before, file.before), outside)
+
+    def record(self, files: Sequence[TracedFile], cause: Cause) -> tuple[str, ...]:
+        """Record a change that no call of ours made: of an agent's native tool, a shell command, a person.
+
+        Returns the ids of its records.
+        """
+        changed = [one for one in files if one.before != one.after or one.previous_path is not None]
+        if not changed:
+            return ()
+        records = self.records_of(changed, cause)
+        event = NewEvent(
+            TRACED_KIND, cause.session or SYSTEM_SESSION, {FIELD: records}, cause.call_id or None,
+            cause.tool_name, None, self._worktree,
+        )  # fmt: skip
+        self._chain.append(event)
+        self.project()
+        return tuple(one["id"] for one in records)
+
+    # Projection
+
+    def project(self) -> None:
+        """Bring the file up to what the ledger has for this tree; not in the middle of a rebase or merge.
+
+        There a changed file that git tracks would stop `git rebase --continue`. The records wait in the ledger.
+        """
+        if not self._places.projects() or progress_of(self._places.repository.git_dir) != "none":
+            return
+        with self.projection.writing():
+            marker = self._marker()
+            rows = list(traced_rows(self._chain, marker.row if marker is not None else 0, self._worktree))
+            if not rows:
+                return
+            records = [record for row in rows for record in row.records]
+            head = self.projection.append(records, marker, rows[-1].seq)
+        if head is not None:
+            body = {**head.as_dict(), "row": rows[-1].seq}
+            self._chain.append_later(NewEvent(HEAD_KIND, SYSTEM_SESSION, body, worktree=self._worktree))
+
+    def _marker(self) -> Marker | None:
+        """Return what was projected last; without the note beside the index the ledger's heads tell."""
+        noted = self.projection.marker()
+        if noted is not None and noted.row <= self._chain.last_seq():
+            return noted
+        for row in self._chain.rows(RowFilter(kinds=(HEAD_KIND,), limit=100)):
+            head = head_of(row.body)
+            if row.worktree == self._worktree and head is not None:
+                return Marker(head, int(row.body.get("row", 0)))
+        return None
+
+    # Reading
+
+    def _known(self) -> TraceIndex:
+        """Return the index with everything that the ledger has."""
+        if self._index is None:
+            self._index = TraceIndex(self._places.private / "trace.db")
+        after = int(self._index.position(_LEDGER) or 0)
+        rows = list(traced_rows(self._chain, after))
+        if rows:
+            records = [record for row in rows for record in row.records]
+            self._index.add(_LEDGER, str(rows[-1].seq), records, are_own=True)
+        return self._index
+
+    def index(self) -> TraceIndex:
+        """Return all known records: those of the ledger, and those that came with the file."""
+        index = self._known()
+        place = self.projection.place
+        try:
+            status = place.stat()
+        except OSError:
+            return index
+        stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ino}"
+        known = json.loads(index.position(_FILE) or "{}")
+        if known.get("stamp") == stamp:
+            return index
+        start = self._resume_at(place, known)
+        bodies, end = _read_bodies(place, start)
+        position = {"stamp": stamp, "end": end, "mark": _mark_before(place, end)}
+        index.add(_FILE, json.dumps(position), bodies, are_own=False)
+        return index
+
+    @staticmethod
+    def _resume_at(place: Path, known: dict[str, Any]) -> int:
+        """Return where to go on reading: at the end of what was read, if that part looks as before."""
+        end = int(known.get("end", 0))
+        return end if end and _mark_before(place, end) == known.get("mark") else 0
+
+    def owners_of(self, path: str, data: bytes, head: str | None = None) -> tuple[list[Owned], TraceIndex]:
+        """Return the owner of each line of a content that is, or was, at a path."""
+        index = self.index()
+        matcher = Matcher(index, self._read_blob)
+        return matcher.owners_of(printable_name(path), blob_id(data, head), data), index
+
+    def matcher(self) -> Matcher:
+        """Return a matcher over all known records."""
+        return Matcher(self.index(), self._read_blob)
+
+    def _read_blob(self, blob: str) -> bytes | None:
+        return self._blobs([blob]).get(blob)
+
+    def _blobs(self, blobs: Sequence[str]) -> dict[str, bytes]:
+        return read_blobs(self._root, blobs, _LARGEST)
+
+
+def _read_bodies(place: Path, start: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the records of ours in the file from a place on, and where the last whole line ends."""
+    bodies: list[dict[str, Any]] = []
+    with place.open("rb") as file:
+        file.seek(start)
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            start += len(line)
+            try:
+                found = read_line(line.decode("utf-8").rstrip("\r\n"))
+            except (ValueError, TypeError):
+                continue
+            # A line that does not hold is evidence of nothing.
+            if found is not None and found.is_sound:
+                bodies.append(without_chain(found.body))
+    return bodies, start
+
+
+def _mark_before(place: Path, end: int) -> str:
+    with place.open("rb") as file:
+        start = max(0, end - 4096)
+        file.seek(start)
+        return sha256_bytes(file.read(end - start)) if os.fstat(file.fileno()).st_size >= end else ""
