@@ -473,6 +473,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "search_experiences": (Sample({"query": "pool"}),),
     "select_active_intent": (Sample({"intent_id": "INT-1"}),),
     "tag_experience": (Sample({"id": 1, "tags": ["ci"]}),),
+    "trace_blame": (Sample({"path": "src/app.py"}),),
     "undo": (
         Sample({}),
         Sample({"operation": "{LAST}"}, first=(("write_source", EDIT),)),

@@ -84,6 +84,7 @@ _TOOLS = (
     "select_active_intent",
     "semantic_diff",
     "tag_experience",
+    "trace_blame",
     "undo",
     "uninstall_hooks",
     "update_experience",
@@ -256,6 +257,7 @@ COMMANDS = (
     "run_consolidation",
     "search_experiences",
     "select_active_intent",
+    "trace_blame",
     "validate_config",
 )
 # Operations with REST addresses of their own; every tool also has `/operations/{name}`.

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from codeplane.core.callers import Caller, CallerKind
+from codeplane.core.paths import RepoPath
 from codeplane.govern.trace.ledger_records import FIELD
 from codeplane.operations.answer import Outcome
 from codeplane.operations.call_record import Call
@@ -134,8 +135,8 @@ def _formatted(
     found = []
     for path in call.rewritten:
         before = next((file.after for file in files if file.path == path), None)
-        place = workspace.root / path
-        if before is None or not place.is_file():
+        now = workspace.editor.look(RepoPath.known(path))
+        if before is None or now is None:
             continue
         names = [str(one.get("name")) for one in call.quality if path in one.get("changed", ())]
         first = next((record["id"] for record in records if record["files"][0]["path"] == path), None)
@@ -143,5 +144,5 @@ def _formatted(
             cause, tool_name=names[-1] if names else "formatter", tool_origin="custom", action="format",
             caused_by=first, mutation_class="AST_REFACTOR",
         )  # fmt: skip
-        found.append(workspace.trace.record_of(TracedFile(path, before, place.read_bytes()), by_formatter))
+        found.append(workspace.trace.record_of(TracedFile(path, before, now.image.data), by_formatter))
     return found

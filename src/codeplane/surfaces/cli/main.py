@@ -18,6 +18,7 @@ OK, FINDINGS, FAILURE = 0, 1, 2
 # One line per command: module, and the help that `cpl --help` shows without importing it.
 COMMANDS = {
     "approvals": "Show what waits for a person; approve or deny it.",
+    "blame": "Show the intent, agent and call behind each line.",
     "call": "Run any operation through the door.",
     "check": "Lint and test your changes: are they ready to commit?",
     "clear": "Remove derived data; with --all everything CodePlane stores here.",
@@ -53,7 +54,7 @@ COMMANDS = {
 
 
 # Made from operations; every other command has a module of its own.
-_GENERATED = frozenset({"approvals", "explain", "intent", "ledger", "memory", "policy", "task", "tests"})
+_GENERATED = frozenset({"approvals", "blame", "explain", "intent", "ledger", "memory", "policy", "task", "tests"})
 
 
 def find_command(name: str) -> click.Command:
