@@ -7,9 +7,10 @@ from pathlib import Path
 
 from codeplane.core.ids import RandomIds
 from codeplane.govern.trace.matching import UNTRACED
+from codeplane.govern.trace.records import Cause, TracedFile
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
-from codeplane.workspace.workspace import WorkspaceRequest, open_workspace
+from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 from support.doors import call, result_of
 from support.repositories import write
 from trace_replay.story import HUMAN, Git, Owner, git_in
@@ -91,3 +92,17 @@ def traced_git(root: Path) -> Git:
         return done
 
     return git
+
+
+def traced_edit(workspace: Workspace, intent: str, path: str, text: str) -> None:
+    """Write a file and record it as the change of an agent's own tool, without the door."""
+    place = workspace.root / path
+    before = place.read_bytes() if place.exists() else None
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text, encoding="utf-8")
+    cause = Cause(
+        call_id=workspace.ids.new("call"), session="s-test", contributor="ai", tool_name="Edit", tool_origin="native",
+        action="write", now_ms=workspace.clock.now_ms(), intent=intent, agent="pytest",
+        revision=workspace.repo_version().head,
+    )  # fmt: skip
+    workspace.trace.record([TracedFile(path, before, text.encode())], cause)

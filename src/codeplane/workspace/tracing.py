@@ -2,28 +2,34 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from codeplane.core.clock import Clock
-from codeplane.core.hashing import sha256_bytes
+from codeplane.core.hashing import sha256_bytes, sha256_text
 from codeplane.core.ids import IdSource
+from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
+from codeplane.edit.appending import read_tail
 from codeplane.git.contents import read_blobs
 from codeplane.git.progress import progress_of
-from codeplane.git.repository import Repository
+from codeplane.git.repository import Repository, run_git
 from codeplane.govern.trace.index import TraceIndex
 from codeplane.govern.trace.ledger_records import FIELD, TRACED_KIND, traced_rows
 from codeplane.govern.trace.lines import blob_id
 from codeplane.govern.trace.matching import Matcher, Owned
 from codeplane.govern.trace.projection import Marker, Projection
 from codeplane.govern.trace.records import OUTSIDE, UNKNOWN, Cause, Definitions, TracedFile, make_record
-from codeplane.govern.trace.segments import HEAD_KIND, head_of, read_line, without_chain
+from codeplane.govern.trace.segments import HEAD_KIND, TRACE_FILE, Head, head_of, read_line, without_chain
+from codeplane.govern.trace.verification import GitView, LedgerView, TraceReport, verify_trace
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, NewEvent, RowFilter
 
 _LARGEST: Final = 64 * 1024 * 1024
+_LARGEST_TRACE: Final = 2 * 1024 * 1024 * 1024
+_ID: Final = re.compile(r'\],"id":"([^"\\]+)","metadata":')
 _LEDGER: Final = "ledger"
 _FILE: Final = "file"
 
@@ -177,9 +183,9 @@ class TraceBook:
         if known.get("stamp") == stamp:
             return index
         start = self._resume_at(place, known)
-        bodies, end = _read_bodies(place, start)
+        end = _end_of_lines(place)
         position = {"stamp": stamp, "end": end, "mark": _mark_before(place, end)}
-        index.add(_FILE, json.dumps(position), bodies, are_own=False)
+        index.add(_FILE, json.dumps(position), _read_bodies(place, start, end), are_own=False)
         return index
 
     @staticmethod
@@ -194,6 +200,67 @@ class TraceBook:
         matcher = Matcher(index, self._read_blob)
         return matcher.owners_of(printable_name(path), blob_id(data, head), data), index
 
+    # Verification
+
+    def verify(self) -> TraceReport:
+        """Verify the file against its own chains, the ledger and git."""
+        self.project()
+        self._chain.flush()
+        heads = self._heads()
+        ledger = LedgerView(self._digests(), heads) if heads else None
+        place = self.projection.place
+        if not place.is_file():
+            return verify_trace((), lambda _version: False, ledger, self._git_view())
+        with place.open("rb") as file:
+            return verify_trace(file, lambda version: _begins_with(place, version), ledger, self._git_view())
+
+    def _heads(self) -> dict[str, Head]:
+        """Return the head of each segment that this ledger has written."""
+        found: dict[str, Head] = {}
+        query = "SELECT body FROM events WHERE kind = ? ORDER BY seq"
+        with self._chain.database.read() as connection:
+            for (text,) in connection.execute(query, (HEAD_KIND,)):
+                head = head_of(json.loads(text))
+                if head is not None:
+                    found[head.segment] = head
+        return found
+
+    def _digests(self) -> dict[str, str]:
+        """Return the digest of every record in the ledger."""
+        found: dict[str, str] = {}
+        query = "SELECT json_extract(body, '$.trace') FROM events WHERE instr(body, '\"trace\":[')"
+        with self._chain.database.read() as connection:
+            for (text,) in connection.execute(query):
+                # One record alone is spelt as its line is; reading it again would take five times as long.
+                parts = [text[1:-1]] if text.count('"dev.codeplane":') == 1 else _spelt(text)
+                for part in parts:
+                    name = _ID.search(part)
+                    if name is not None:
+                        found[name[1]] = sha256_text(part)
+        return found
+
+    def _git_view(self) -> GitView:
+        head, index = (self._version(f"{name}:{TRACE_FILE}") for name in ("HEAD", ""))
+        last_move = run_git(self._root, "log", "-g", "-1", "--format=%gs", "HEAD").stdout_text
+        before = self._version(f"HEAD@{{1}}:{TRACE_FILE}") if last_move.startswith("reset:") else None
+        return GitView(head, index, self._versions, before)
+
+    def _version(self, name: str) -> bytes | None:
+        result = run_git(self._root, "cat-file", "blob", name, output_limit=_LARGEST_TRACE)
+        return result.stdout if result.returncode == 0 else None
+
+    def _versions(self) -> Iterator[bytes]:
+        """Yield every version of the file that git knows: of all branches, stashes and former heads."""
+        listing = run_git(
+            self._root, "log", "--all", "--reflog", "-m", "--format=", "--raw", "--no-abbrev", "--no-renames", "-z",
+            "--", TRACE_FILE, output_limit=_LARGEST,
+        )  # fmt: skip
+        oids = set(re.findall(rb":\d+ \d+ [0-9a-f]+ ([0-9a-f]+) ", listing.stdout))
+        for oid in sorted(oids):
+            data = self._read_blob(oid.decode()) if oid.strip(b"0") else None
+            if data is not None:
+                yield data
+
     def matcher(self) -> Matcher:
         """Return a matcher over all known records."""
         return Matcher(self.index(), self._read_blob)
@@ -205,23 +272,37 @@ class TraceBook:
         return read_blobs(self._root, blobs, _LARGEST)
 
 
-def _read_bodies(place: Path, start: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the records of ours in the file from a place on, and where the last whole line ends."""
-    bodies: list[dict[str, Any]] = []
+def _read_bodies(place: Path, start: int, end: int) -> Iterator[dict[str, Any]]:
+    """Yield the records of ours in a part of the file; a line that does not hold is evidence of nothing."""
     with place.open("rb") as file:
         file.seek(start)
-        for line in file:
-            if not line.endswith(b"\n"):
-                break
-            start += len(line)
+        while start < end:
+            line = file.readline()
+            start += len(line) or end
             try:
                 found = read_line(line.decode("utf-8").rstrip("\r\n"))
             except (ValueError, TypeError):
                 continue
-            # A line that does not hold is evidence of nothing.
             if found is not None and found.is_sound:
-                bodies.append(without_chain(found.body))
-    return bodies, start
+                yield without_chain(found.body)
+
+
+def _begins_with(place: Path, version: bytes) -> bool:
+    plain = version.replace(b"\r\n", b"\n")
+    with place.open("rb") as file:
+        found = file.read(len(version) + plain.count(b"\n") + 1)
+    return found.replace(b"\r\n", b"\n").startswith(plain)
+
+
+def _spelt(text: str) -> list[str]:
+    return [json.dumps(one, ensure_ascii=False, sort_keys=True, separators=(",", ":")) for one in json.loads(text)]
+
+
+def _end_of_lines(place: Path) -> int:
+    """Return where the last whole line ends."""
+    size = place.stat().st_size
+    tail = read_tail(place.parent, RepoPath.known(place.name)) or b""
+    return size - len(tail[tail.rfind(b"\n") + 1 :])
 
 
 def _mark_before(place: Path, end: int) -> str:
