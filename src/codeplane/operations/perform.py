@@ -6,6 +6,7 @@ need not change when they do. This is the only module that calls an operation's 
 
 import errno
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ from codeplane.operations.friction_calls import note_friction
 from codeplane.operations.models import Request
 from codeplane.operations.operation import AnyOperation, CallContext
 from codeplane.operations.recovery import recover_interrupted, state_of
-from codeplane.operations.trace_calls import project_trace, trace_call
+from codeplane.operations.trace_calls import carries_trace, project_trace, trace_call
 from codeplane.operations.traces import traced
 from codeplane.workspace.workspace import Workspace
 
@@ -75,7 +76,8 @@ def perform(
 ) -> Answer:
     """Carry out one call: take it through the door and answer; failures are answers too."""
     call = _new_call(door.workspace, operation, request, caller, controls or CallControls())
-    with correlated(request_id=call.call_id, op_id=call.call_id):
+    with correlated(request_id=call.call_id, op_id=call.call_id), ExitStack() as held:
+        call.held = held
         for step in STEPS:
             if call.outcome is None or step.always:
                 begun = door.workspace.clock.monotonic()
@@ -194,6 +196,23 @@ def _find_task(workspace: Workspace, call: Call) -> None:
         if call.budget is not None:
             raise
         _log.warning("the task of a call could not be found", extra=fields(reason=error.message))
+
+
+def _set_trace_aside(door: Door, call: Call) -> None:
+    """Keep uncommitted lines of the trace out of git's way while it replaces files."""
+    if carries_trace(door.workspace, call):
+        _held(call).enter_context(door.workspace.trace.set_aside())
+
+
+def _bring_trace_back(_door: Door, call: Call) -> None:
+    """Append the lines that were set aside."""
+    _held(call).close()
+
+
+def _held(call: Call) -> ExitStack:
+    if call.held is None:
+        raise CodePlaneError("INTERNAL_ERROR", "A call has nothing to hold.")
+    return call.held
 
 
 def _plan(door: Door, call: Call) -> None:
@@ -600,12 +619,14 @@ STEPS: tuple[Step, ...] = (
     Step("find_session", _find_session),
     Step("check_audience", _check_audience),
     Step("refresh_index", _refresh_index),
+    Step("set_trace_aside", _set_trace_aside),
     Step("plan", _plan),
     Step("ask_policies", _ask_policies),
     Step("append_begun", _append_begun),
     Step("take_snapshot", _take_snapshot),
     Step("work", _work),
     Step("finish_snapshot", _finish_snapshot, always=True),
+    Step("bring_trace_back", _bring_trace_back, always=True),
     Step("reconcile_writes", _reconcile_writes, always=True),
     Step("complete", _complete, always=True),
     Step("render", _render, always=True),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.paths import RepoPath
 from codeplane.govern.trace.ledger_records import FIELD
+from codeplane.govern.trace.segments import TRACE_FILE
 from codeplane.operations.answer import Outcome
 from codeplane.operations.call_record import Call
 from codeplane.workspace.workspace import Workspace
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from codeplane.edit.records import Change
     from codeplane.govern.trace.records import Cause, TracedFile
 
+# Operations that replace files by versions of git: lines of the trace that are not committed are carried across.
+_CARRIES: Final = frozenset({"git_checkout", "git_merge", "git_pull", "git_rebase", "git_reset", "git_stash", "undo"})
 # Larger files are not parsed for their class while a caller waits.
 _MAX_CLASSIFIED: Final = 64_000
 _ORIGINS: Final = {"mcp": "mcp", "stdio": "mcp", "http": "mcp"}
@@ -33,6 +36,12 @@ def trace_call(workspace: Workspace, call: Call) -> None:
     records = workspace.trace.records_of(files, replace(cause, mutation_class=_class_of(call, files)))
     records += _formatted(workspace, call, files, records, cause)
     context.noted[FIELD] = records
+
+
+def carries_trace(workspace: Workspace, call: Call) -> bool:
+    """Tell whether a call may replace the trace file by another version."""
+    is_change = call.budget is not None and call.operation.name in _CARRIES
+    return is_change and (workspace.root / TRACE_FILE).exists()
 
 
 def project_trace(workspace: Workspace, call: Call) -> None:

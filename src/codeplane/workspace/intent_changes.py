@@ -5,6 +5,7 @@ from codeplane.core.paths import RepoPath
 from codeplane.edit.images import FileImage
 from codeplane.edit.records import Change
 from codeplane.govern.intents import INTENTS_FILE, parse_intents
+from codeplane.workspace.trace_files import ensure_trace_file
 from codeplane.workspace.workspace import Workspace
 
 INTENTS_PATH = RepoPath.parse(INTENTS_FILE)
@@ -32,6 +33,7 @@ def save_intents(workspace: Workspace, call_id: str, text: str) -> None:
     before = found.image if found is not None else None
     workspace.editor.apply(call_id, [Change(INTENTS_PATH, before, FileImage(text.encode("utf-8")))])
     workspace.gate.sources.accept()
+    ensure_trace_file(workspace.root)
     workspace.record("intents_changed", {"call": call_id, "intents": list(_ids(text))})
 
 

@@ -4,7 +4,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +19,7 @@ from codeplane.edit.appending import read_tail
 from codeplane.git.contents import read_blobs
 from codeplane.git.progress import progress_of
 from codeplane.git.repository import Repository, run_git
+from codeplane.govern.trace.carrying import CarriedLines
 from codeplane.govern.trace.index import TraceIndex
 from codeplane.govern.trace.ledger_records import FIELD, TRACED_KIND, traced_rows
 from codeplane.govern.trace.lines import blob_id
@@ -62,6 +65,7 @@ class TraceBook:
         self._root = places.repository.root
         self._worktree = places.repository.worktree_id
         self._index: TraceIndex | None = None
+        self._carried = CarriedLines(self._root, places.private)
         self.projection = Projection(self._root, places.private, lambda: ids.new("seg"))
 
     def close(self) -> None:
@@ -135,7 +139,10 @@ class TraceBook:
         """
         if not self._places.projects() or progress_of(self._places.repository.git_dir) != "none":
             return
-        with self.projection.writing():
+        with self.projection.writing() as is_held:
+            if not is_held:
+                return
+            self._carried.bring_back()
             marker = self._marker()
             rows = list(traced_rows(self._chain, marker.row if marker is not None else 0, self._worktree))
             if not rows:
@@ -145,6 +152,23 @@ class TraceBook:
         if head is not None:
             body = {**head.as_dict(), "row": rows[-1].seq}
             self._chain.append_later(NewEvent(HEAD_KIND, SYSTEM_SESSION, body, worktree=self._worktree))
+
+    @contextmanager
+    def set_aside(self) -> Iterator[None]:
+        """Keep lines that are not committed out of git's way, and bring them back when it is done.
+
+        In the middle of a rebase or merge they wait until that has ended. Lines that somebody staged are git's.
+        """
+        with self.projection.writing() as is_held:
+            if is_held and self.projection.place.is_file():
+                head, index = (self._version(f"{name}:{TRACE_FILE}") for name in ("HEAD", ""))
+                if head == index:
+                    self._carried.set_aside(head)
+            try:
+                yield
+            finally:
+                if is_held and progress_of(self._places.repository.git_dir) == "none":
+                    self._carried.bring_back()
 
     def _marker(self) -> Marker | None:
         """Return what was projected last; without the note beside the index the ledger's heads tell."""
@@ -241,9 +265,16 @@ class TraceBook:
 
     def _git_view(self) -> GitView:
         head, index = (self._version(f"{name}:{TRACE_FILE}") for name in ("HEAD", ""))
-        last_move = run_git(self._root, "log", "-g", "-1", "--format=%gs", "HEAD").stdout_text
-        before = self._version(f"HEAD@{{1}}:{TRACE_FILE}") if last_move.startswith("reset:") else None
-        return GitView(head, index, self._versions, before)
+        return GitView(head, index, self._versions, self._before_reset())
+
+    def _before_reset(self) -> bytes | None:
+        """Return the version of the commit that HEAD was on before its last move, if that was a reset."""
+        listing = run_git(self._root, "log", "-g", "-20", "--format=%H %gs", "HEAD").stdout_text
+        moves = [line.partition(" ") for line in listing.splitlines()]
+        for (commit, _, how), (before, _, _) in pairwise(moves):
+            if before != commit:
+                return self._version(f"{before}:{TRACE_FILE}") if how.startswith("reset:") else None
+        return None
 
     def _version(self, name: str) -> bytes | None:
         result = run_git(self._root, "cat-file", "blob", name, output_limit=_LARGEST_TRACE)

@@ -7,6 +7,7 @@ segment in the file is not the head, a new segment starts and names the head tha
 import fcntl
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from codeplane.govern.trace.segments import TRACE_FILE, Head, chained, head_of, 
 
 TRACE_PATH: Final = RepoPath.parse(TRACE_FILE)
 # How much of the file's end is searched for our newest line, before all of it is read.
+_WAIT_SECONDS: Final = 2.0
+_POLL_SECONDS: Final = 0.001
 _SHORT_TAIL: Final = 16 * 1024
 _WHOLE: Final = 1 << 40
 
@@ -53,12 +56,11 @@ class Projection:
         return self._root / TRACE_FILE
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold the lock of this tree's writer."""
+    def writing(self, wait_seconds: float = _WAIT_SECONDS) -> Iterator[bool]:
+        """Hold the lock of this tree's writer; false when another one keeps it, such as a git operation that runs."""
         descriptor = os.open(self._private / "trace.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
+            yield _is_taken(descriptor, time.monotonic() + wait_seconds)
         finally:
             os.close(descriptor)
 
@@ -123,6 +125,18 @@ class Projection:
             json.loads(last)
         except ValueError:
             cut_tail(self._root, TRACE_PATH, len(last))
+
+
+def _is_taken(descriptor: int, deadline: float) -> bool:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        else:
+            return True
 
 
 def _newest_in(data: bytes, segment: str) -> Head | None:
