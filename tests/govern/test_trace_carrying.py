@@ -20,6 +20,8 @@ from support.traced import SETUP
 def door(tmp_path: Path) -> Iterator[Door]:
     root = make_repository(tmp_path / "repo", {**SETUP, "a.py": "first = 1\n", "b.py": "first = 1\n"})
     git(root, "branch", "other")
+    git(root, "config", "user.name", "Test")
+    git(root, "config", "user.email", "test@example.invalid")
     with open_workspace(WorkspaceRequest(root, ids=RandomIds())) as workspace:
         yield Door(workspace, OPERATIONS)
 

@@ -111,9 +111,11 @@ _COMMANDS = {
     "doctor_memory": "manage_memory",
     "explain_call": "explain_call",
     "export_memory": "manage_memory",
+    "export_trace": "manage_trace",
     "forget_memory": "manage_memory",
     "import_intents": "manage_intents",
     "import_memory": "manage_memory",
+    "import_trace": "manage_trace",
     "init_memory": "manage_memory",
     "list_approvals": "answer_approvals",
     "list_calls": "read_ledger",
@@ -137,8 +139,11 @@ _COMMANDS = {
     "show_policy": "manage_policy",
     "show_rows": "read_ledger",
     "show_task": "manage_tasks",
+    "trace_stats": "manage_trace",
     "verify_ledger": "read_ledger",
     "verify_memory": "manage_memory",
+    "verify_range": "manage_trace",
+    "verify_trace": "manage_trace",
     "widen_intent": "manage_intents",
 }
 

@@ -15,7 +15,7 @@ from codeplane.operations.command import Command, Document, Facts, NoArguments, 
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.models import ListOfOne, Request, Result
 from codeplane.operations.operation import Audience, CallContext, Example, Operation, Plan, planned
-from codeplane.workspace.intent_changes import INTENTS_PATH, intents_text, save_intents
+from codeplane.workspace.intent_changes import intents_text, save_intents, written_paths
 from codeplane.workspace.workspace import Workspace
 
 _COLUMNS = ("id", "status", "selectable", "name", "owned_scope")
@@ -113,7 +113,7 @@ def _changing(context: CallContext, intent_id: str, change: Callable[[str | None
         save_intents(workspace, context.call_id, text)
         return _found(workspace, intent_id)
 
-    return Plan(work, Effects(writes=(INTENTS_PATH,)))
+    return Plan(work, Effects(writes=written_paths(workspace)))
 
 
 def _existing(text: str | None) -> str:
@@ -191,7 +191,7 @@ def _import(context: CallContext, request: ImportIntentsRequest) -> Plan[Importe
         imported = [{"source": one.source, "kind": one.kind, **_plain(one.intent)} for one in found]
         return ImportedIntents(imported=imported, dry_run=request.dry_run)
 
-    return Plan(work, Effects(writes=(INTENTS_PATH,) if found else ()))
+    return Plan(work, Effects(writes=written_paths(workspace) if found else ()))
 
 
 def _needs_person_to_import(workspace: Workspace, request: ImportIntentsRequest) -> str | None:

@@ -5,6 +5,7 @@ from codeplane.core.paths import RepoPath
 from codeplane.edit.images import FileImage
 from codeplane.edit.records import Change
 from codeplane.govern.intents import INTENTS_FILE, parse_intents
+from codeplane.govern.trace.projection import TRACE_PATH
 from codeplane.workspace.trace_files import ensure_trace_file
 from codeplane.workspace.workspace import Workspace
 
@@ -20,6 +21,12 @@ def intents_text(workspace: Workspace) -> str | None:
         return found.image.data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CodePlaneError("INTENTS_UNREADABLE", f"{INTENTS_FILE} is not UTF-8 text.") from error
+
+
+def written_paths(workspace: Workspace) -> tuple[RepoPath, ...]:
+    """Return what saving intents writes: the file, and the empty trace file where there is none yet."""
+    has_trace = (workspace.root / TRACE_PATH.text).exists()
+    return (INTENTS_PATH,) if has_trace else (INTENTS_PATH, TRACE_PATH)
 
 
 def save_intents(workspace: Workspace, call_id: str, text: str) -> None:

@@ -130,6 +130,13 @@ class TraceBook:
         self.project()
         return tuple(one["id"] for one in records)
 
+    def add(self, records: Sequence[dict[str, Any]], session: str) -> None:
+        """Add records that another program or clone made."""
+        if records:
+            body = {FIELD: list(records), "imported": len(records)}
+            self._chain.append(NewEvent(TRACED_KIND, session, body, worktree=self._worktree))
+            self.project()
+
     # Projection
 
     def project(self) -> None:
@@ -228,7 +235,6 @@ class TraceBook:
 
     def verify(self) -> TraceReport:
         """Verify the file against its own chains, the ledger and git."""
-        self.project()
         self._chain.flush()
         heads = self._heads()
         ledger = LedgerView(self._digests(), heads) if heads else None
@@ -273,7 +279,7 @@ class TraceBook:
         moves = [line.partition(" ") for line in listing.splitlines()]
         for (commit, _, how), (before, _, _) in pairwise(moves):
             if before != commit:
-                return self._version(f"{before}:{TRACE_FILE}") if how.startswith("reset:") else None
+                return (self._version(f"{before}:{TRACE_FILE}") or b"") if how.startswith("reset:") else None
         return None
 
     def _version(self, name: str) -> bytes | None:

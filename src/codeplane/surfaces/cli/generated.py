@@ -65,6 +65,9 @@ _GROUP_HELP = {
 
         A session gets a task of its own at its first changing call; `cpl task open` opens one for a session or for
         every session of this working tree, with limits of its own. A closed task is never opened again.""",
+    "trace": """Verify, export, import and count the trace: which call, under which intent, wrote which line.
+
+        The ledger holds the records; .orchestration/agent_trace.jsonl is their projection on this branch.""",
     "tests": "Show what test runs of this working tree showed. `cpl test` runs tests.",
 }
 

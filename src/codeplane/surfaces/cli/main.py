@@ -46,15 +46,19 @@ COMMANDS = {
     "task": "Open, close, reset, list and show tasks.",
     "test": "Run tests: all, some, or those that your changes affect.",
     "tests": "Show what the last test runs showed.",
+    "trace": "Verify, export, import and count the trace of every line.",
     "uninstall": "Remove everything CodePlane stores for this repository.",
     "undo": "Undo what an operation, a task or a session changed.",
     "up": "Start the server.",
+    "verify": "Name changed files that no intent covers, for CI.",
     "version": "Print the version.",
 }
 
 
 # Made from operations; every other command has a module of its own.
-_GENERATED = frozenset({"approvals", "blame", "explain", "intent", "ledger", "memory", "policy", "task", "tests"})
+_GENERATED = frozenset(
+    {"approvals", "blame", "explain", "intent", "ledger", "memory", "policy", "task", "tests", "trace", "verify"}
+)
 
 
 def find_command(name: str) -> click.Command:
