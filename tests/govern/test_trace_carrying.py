@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeplane.core.ids import RandomIds
-from codeplane.govern.trace.segments import TRACE_FILE
+from codeplane.govern.trace.files import TRACE_FILE
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import WorkspaceRequest, open_workspace

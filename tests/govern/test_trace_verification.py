@@ -8,8 +8,9 @@ from random import Random
 import pytest
 
 from codeplane.core.ids import RandomIds
+from codeplane.govern.trace.files import TRACE_FILE
 from codeplane.govern.trace.records import VENDOR
-from codeplane.govern.trace.segments import TRACE_FILE, Head, chained, without_chain
+from codeplane.govern.trace.segments import Head, chained, without_chain
 from codeplane.govern.trace.verification import TraceReport
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 from support.effort import repeated

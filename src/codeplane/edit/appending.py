@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from codeplane.core.paths import RepoPath
+from codeplane.core.paths import STAGED_PREFIX, RepoPath
 from codeplane.edit.directories import Directories
 
 _TAIL_BYTES: Final = 256 * 1024
@@ -50,3 +50,21 @@ def cut_tail(root: Path, path: RepoPath, n_bytes: int) -> None:
     """Remove the last bytes of a file: a line that a dead process did not finish."""
     with (root / path.text).open("r+b") as file:
         file.truncate(max(0, os.fstat(file.fileno()).st_size - n_bytes))
+
+
+def replace_file(root: Path, path: RepoPath, data: bytes) -> None:
+    """Replace a file that can be written again at any time, in one step; nothing is kept for undo.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with Directories(root) as directories:
+        if not directories.exists(path.parent):
+            directories.make(path.parent)
+        place = directories.place(path)
+        unseen = f"{STAGED_PREFIX}{os.getpid()}-{path.name}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(unseen, flags, _NEW_MODE, dir_fd=place.directory)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.rename(unseen, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory)

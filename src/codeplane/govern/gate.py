@@ -19,7 +19,7 @@ from codeplane.govern.rulebook import Rulebook, RuleTexts
 from codeplane.govern.sessions_memory import SessionsMemory
 from codeplane.govern.shell_risk.context import ShellContext
 from codeplane.govern.sources import RuleSources
-from codeplane.govern.trace.segments import TRACE_FILE
+from codeplane.govern.trace.files import MAP_FILE, TRACE_FILE
 from codeplane.govern.verdicts import REMINDER, Judgement, judge
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, NewEvent, RowFilter
 from codeplane.ledger.policy import CallFacts, Decision, Verdict
@@ -276,7 +276,7 @@ class Gate:
 
 def _is_git_on_trace(facts: CallFacts, path: RepoPath) -> bool:
     """Tell whether git would bring another branch's trace: every branch has its own, and lines are only appended."""
-    return facts.is_git and path.text == TRACE_FILE
+    return facts.is_git and path.text in {TRACE_FILE, MAP_FILE}
 
 
 def _shown_paths(call: GovernedCall, segment: str) -> list[str]:

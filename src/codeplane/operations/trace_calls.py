@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.paths import RepoPath
+from codeplane.govern.trace.files import TRACE_FILE
 from codeplane.govern.trace.ledger_records import FIELD
-from codeplane.govern.trace.segments import TRACE_FILE
+from codeplane.ledger.chain import LedgerRow
 from codeplane.operations.answer import Outcome
 from codeplane.operations.call_record import Call
 from codeplane.workspace.workspace import Workspace
@@ -38,6 +39,35 @@ def trace_call(workspace: Workspace, call: Call) -> None:
     context.noted[FIELD] = records
 
 
+def recovered_trace(workspace: Workspace, begun: LedgerRow) -> list[dict[str, Any]]:
+    """Return the records of a change that a dead process made but did not trace."""
+    found = workspace.editor.records.find(begun.call_id or "")
+    changes = [one for one in found[0].changes if _is_traced(one)] if found is not None else []
+    operation, body = begun.operation or "unknown", begun.body
+    if not changes:
+        return []
+    # As for the trace.
+    from codeplane.govern.trace.records import Cause  # noqa: PLC0415
+
+    intent, decision = body.get("intent"), body.get("decision")
+    cause = Cause(
+        call_id=begun.call_id or "",
+        session=begun.session,
+        contributor="human" if body.get("caller") == "person" else "unknown" if body.get("surface") == "cli" else "ai",
+        tool_name=operation,
+        tool_origin=_ORIGINS.get(str(body.get("surface")), "custom"),
+        action=str(body.get("effect", "write")),
+        now_ms=begun.ts_ms,
+        worktree=begun.worktree,
+        intent=intent if isinstance(intent, str) else None,
+        requirements=requirements_of(workspace, intent if isinstance(intent, str) else None),
+        approval=body.get("approval"),
+        policy_digest=decision.get("rules") if isinstance(decision, dict) else None,
+        revision=workspace.repo_version().head,
+    )
+    return workspace.trace.records_of(traced_files(changes), cause)
+
+
 def carries_trace(workspace: Workspace, call: Call) -> bool:
     """Tell whether a call may replace the trace file by another version."""
     is_change = call.budget is not None and call.operation.name in _CARRIES
@@ -48,25 +78,24 @@ def project_trace(workspace: Workspace, call: Call) -> None:
     """Write the records of a call, and any that a dead process left behind, into the file."""
     if call.context is not None and FIELD in call.context.noted:
         workspace.trace.project()
+        workspace.trace.update_map(workspace.gate.rules().intents, call.context.noted[FIELD])
 
 
 def traced_files(changes: "list[Change]") -> "list[TracedFile]":
-    """Return changes as the trace takes them: a file that is gone and one that is new with its bytes are a rename."""
+    """Return changes as the trace takes them."""
     # As for the trace.
-    from codeplane.govern.trace.records import TracedFile  # noqa: PLC0415
+    from codeplane.govern.trace.records import TracedFile, with_renames  # noqa: PLC0415
 
-    gone = {one.before.sha256: one.path.text for one in changes if one.before is not None and one.after is None}
-    found, renamed = [], set()
-    for one in changes:
-        before = one.before.data if one.before is not None else None
-        after = one.after.data if one.after is not None else None
-        previous = gone.get(one.after.sha256) if one.before is None and one.after is not None else None
-        if previous is not None and previous not in renamed:
-            renamed.add(previous)
-            found.append(TracedFile(one.path.text, after, after, previous))
-        else:
-            found.append(TracedFile(one.path.text, before, after))
-    return [one for one in found if not (one.after is None and one.path in renamed)]
+    return with_renames(
+        [
+            TracedFile(
+                one.path.text,
+                one.before.data if one.before is not None else None,
+                one.after.data if one.after is not None else None,
+            )
+            for one in changes
+        ]
+    )
 
 
 def _is_traced(change: "Change") -> bool:

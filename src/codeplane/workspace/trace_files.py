@@ -10,12 +10,13 @@ from codeplane.edit.editor import Editor
 from codeplane.edit.images import FileImage
 from codeplane.edit.managed_block import with_block
 from codeplane.edit.records import Change
+from codeplane.govern.trace.files import MAP_FILE
 from codeplane.govern.trace.projection import TRACE_PATH
 
 ATTRIBUTES: Final = RepoPath.parse(".gitattributes")
 _BEGIN: Final = "# BEGIN CodePlane (managed)"
 _END: Final = "# END CodePlane (managed)"
-_LINES: Final = (f"{TRACE_PATH.text} merge=union",)
+_LINES: Final = (f"{TRACE_PATH.text} merge=union", f"{MAP_FILE} merge=union")
 
 
 def ensure_attributes(editor: Editor, batch_id: str) -> bool:

@@ -15,18 +15,21 @@ from codeplane.core.hashing import sha256_bytes, sha256_text
 from codeplane.core.ids import IdSource
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
-from codeplane.edit.appending import read_tail
+from codeplane.edit.appending import read_tail, replace_file
 from codeplane.git.contents import read_blobs
 from codeplane.git.progress import progress_of
 from codeplane.git.repository import Repository, run_git
+from codeplane.govern.intents import IntentsDocument
 from codeplane.govern.trace.carrying import CarriedLines
+from codeplane.govern.trace.files import MAP_FILE, TRACE_FILE
 from codeplane.govern.trace.index import TraceIndex
+from codeplane.govern.trace.intent_map import map_text, places_in, places_of
 from codeplane.govern.trace.ledger_records import FIELD, TRACED_KIND, traced_rows
 from codeplane.govern.trace.lines import blob_id
 from codeplane.govern.trace.matching import Matcher, Owned
 from codeplane.govern.trace.projection import Marker, Projection
 from codeplane.govern.trace.records import OUTSIDE, UNKNOWN, Cause, Definitions, TracedFile, make_record
-from codeplane.govern.trace.segments import HEAD_KIND, TRACE_FILE, Head, head_of, read_line, without_chain
+from codeplane.govern.trace.segments import HEAD_KIND, Head, head_of, read_line, without_chain
 from codeplane.govern.trace.verification import GitView, LedgerView, TraceReport, verify_trace
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, NewEvent, RowFilter
 
@@ -160,6 +163,19 @@ class TraceBook:
             body = {**head.as_dict(), "row": rows[-1].seq}
             self._chain.append_later(NewEvent(HEAD_KIND, SYSTEM_SESSION, body, worktree=self._worktree))
 
+    def update_map(self, intents: IntentsDocument | None, records: Sequence[dict[str, Any]] = ()) -> None:
+        """Bring the intent map up to new records and to the intents as they are; nothing is written if it says so."""
+        if not self._places.projects() or progress_of(self._places.repository.git_dir) != "none":
+            return
+        place = self._root / MAP_FILE
+        text = place.read_text(encoding="utf-8", errors="replace") if place.is_file() else ""
+        places = places_in(text)
+        for intent, found in places_of(records).items():
+            places.setdefault(intent, set()).update(found)
+        wanted = map_text(places, intents)
+        if wanted != text and (places or text):
+            replace_file(self._root, RepoPath.parse(MAP_FILE), wanted.encode())
+
     @contextmanager
     def set_aside(self) -> Iterator[None]:
         """Keep lines that are not committed out of git's way, and bring them back when it is done.
@@ -171,11 +187,33 @@ class TraceBook:
                 head, index = (self._version(f"{name}:{TRACE_FILE}") for name in ("HEAD", ""))
                 if head == index:
                     self._carried.set_aside(head)
+            mapped = self._set_map_aside()
             try:
                 yield
             finally:
                 if is_held and progress_of(self._places.repository.git_dir) == "none":
                     self._carried.bring_back()
+                    self._bring_map_back(mapped)
+
+    def _set_map_aside(self) -> str | None:
+        """Put the map back to its committed version; return what it says now. It can be made again from records."""
+        place, committed = self._root / MAP_FILE, self._version(f"HEAD:{MAP_FILE}")
+        if committed is None or not place.is_file() or place.read_bytes() == committed:
+            return None
+        text = place.read_text(encoding="utf-8", errors="replace")
+        replace_file(self._root, RepoPath.parse(MAP_FILE), committed)
+        return text
+
+    def _bring_map_back(self, text: str | None) -> None:
+        place = self._root / MAP_FILE
+        if text is None or not place.is_file():
+            return
+        now = place.read_text(encoding="utf-8", errors="replace")
+        both = places_in(now)
+        for intent, found in places_in(text).items():
+            both.setdefault(intent, set()).update(found)
+        if both != places_in(now):
+            replace_file(self._root, RepoPath.parse(MAP_FILE), map_text(both, None).encode())
 
     def _marker(self) -> Marker | None:
         """Return what was projected last; without the note beside the index the ledger's heads tell."""

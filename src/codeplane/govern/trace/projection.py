@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from codeplane.core.paths import RepoPath
 from codeplane.edit.appending import append_lines, cut_tail, read_tail
-from codeplane.govern.trace.segments import TRACE_FILE, Head, chained, head_of, read_line
+from codeplane.govern.trace.files import TRACE_FILE
+from codeplane.govern.trace.segments import Head, chained, head_of, read_line
 
 TRACE_PATH: Final = RepoPath.parse(TRACE_FILE)
 # How much of the file's end is searched for our newest line, before all of it is read.

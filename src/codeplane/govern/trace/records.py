@@ -95,6 +95,20 @@ class Hunk:
         return len(self.keys)
 
 
+def with_renames(files: Sequence[TracedFile]) -> list[TracedFile]:
+    """Return the files with moves as such: one that is gone and one that is new with its bytes."""
+    gone = {blob_id(one.before): one.path for one in files if one.before is not None and one.after is None}
+    found, moved = [], set()
+    for one in files:
+        previous = gone.get(blob_id(one.after)) if one.before is None and one.after is not None else None
+        if previous is not None and previous not in moved:
+            moved.add(previous)
+            found.append(TracedFile(one.path, one.after, one.after, previous))
+        else:
+            found.append(one)
+    return [one for one in found if not (one.after is None and one.path in moved)]
+
+
 def make_record(repo_id: str, file: TracedFile, cause: Cause, definitions: Definitions) -> dict[str, Any]:
     """Return the record of a change."""
     path = printable_name(file.path)

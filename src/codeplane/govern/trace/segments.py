@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from codeplane.govern.trace.records import VENDOR
 
-TRACE_FILE: Final = ".orchestration/agent_trace.jsonl"
 HEAD_KIND: Final = "trace_head"
 START: Final = "0" * 64
 _HASH: Final = re.compile(r'"chain_hash":"([0-9a-f]{64})",')
