@@ -13,6 +13,11 @@ from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_work
 from support.repositories import make_repository
 from support.traced import SETUP
 
+COMMIT = (
+    "echo 'committed_by_the_command = 1' >> src/file_4.py"
+    " && git -c user.name=T -c user.email=t@example.invalid commit -qam x"
+)
+
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
@@ -46,8 +51,7 @@ def _watched(workspace: Workspace, command: str, call_id: str) -> dict[str, str]
         ("echo 'generated_by_a_program = 1' > new.py", {"new.py": "create"}),
         ("cat src/*.py > /dev/null", {}),
         ("touch src/file_3.py", {}),
-        ("echo 'committed_by_the_command = 1' >> src/file_4.py && git -c user.name=T -c user.email=t@example.invalid"
-         " commit -qam x", {"src/file_4.py": "update"}),
+        (COMMIT, {"src/file_4.py": "update"}),
     ],
 )  # fmt: skip
 def test_a_command_is_traced(workspace: Workspace, command: str, expected: dict[str, str]) -> None:

@@ -100,6 +100,7 @@ _COMMANDS = {
     "accept_hooks": "manage_policy",
     "accept_policy": "manage_policy",
     "add_intent": "manage_intents",
+    "add_lesson": "manage_lessons",
     "anchor_ledger": "read_ledger",
     "approve_calls": "answer_approvals",
     "check_intents": "manage_intents",
@@ -121,6 +122,7 @@ _COMMANDS = {
     "list_calls": "read_ledger",
     "list_grants": "answer_approvals",
     "list_intents": "manage_intents",
+    "list_lessons": "manage_lessons",
     "list_memories": "review_memory",
     "list_rows": "read_ledger",
     "list_tasks": "manage_tasks",
@@ -145,6 +147,7 @@ _COMMANDS = {
     "verify_range": "manage_trace",
     "verify_trace": "manage_trace",
     "widen_intent": "manage_intents",
+    "write_lessons": "manage_lessons",
 }
 
 # Families of tools that share a module.

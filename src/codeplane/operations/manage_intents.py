@@ -13,6 +13,7 @@ from codeplane.govern.spec_import import ImportedIntent, find_specs
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.command import Command, Document, Facts, NoArguments, Shown, Table, cell
 from codeplane.operations.edit_recovery import recover_edit
+from codeplane.operations.intent_lines import lines_of_intent
 from codeplane.operations.models import ListOfOne, Request, Result
 from codeplane.operations.operation import Audience, CallContext, Example, Operation, Plan, planned
 from codeplane.workspace.intent_changes import intents_text, save_intents, written_paths
@@ -151,7 +152,8 @@ def _list(context: CallContext, _request: NoArguments) -> IntentList:
 
 
 def _show(context: CallContext, request: IntentRequest) -> Document:
-    return _found(context.workspace, request.intent_id)
+    found = _found(context.workspace, request.intent_id)
+    return Document(**found.model_dump(), **lines_of_intent(context.workspace, request.intent_id))
 
 
 def _check(context: CallContext, _request: NoArguments) -> IntentCheck:
@@ -333,7 +335,7 @@ SHOW_INTENT = Operation(
     audience=Audience.SHELL,
     command=Command(
         path=("intent", "show"),
-        help="Show one intent with everything the file says about it.",
+        help="Show one intent: what the file says about it, its live and dead lines, files and commits.",
         shows=_intent_facts,
         arguments=("intent_id",),
     ),

@@ -7,7 +7,7 @@ need not change when they do. This is the only module that calls an operation's 
 import errno
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from codeplane.operations.call_record import Call, CallControls
 from codeplane.operations.cursors import make_cursor
 from codeplane.operations.evidence import Evidence, evidence_of, repository_state
 from codeplane.operations.friction_calls import note_friction
+from codeplane.operations.lesson_calls import OpenFailures, note_lessons
 from codeplane.operations.models import Request
 from codeplane.operations.operation import AnyOperation, CallContext
 from codeplane.operations.recovery import recover_interrupted, state_of
@@ -60,6 +61,7 @@ class Door:
     workspace: Workspace
     operations: Mapping[str, AnyOperation]
     after_step: Callable[[str], None] | None = None
+    open_failures: OpenFailures = field(default_factory=OpenFailures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,6 +473,7 @@ def _observe_after(door: Door, call: Call) -> None:
     _check_quality(workspace, call)
     workspace.gate.observe(call.facts(), outcome, call.error.error if call.error else None, _seen(call))
     note_friction(workspace, call)
+    note_lessons(workspace, door.open_failures, call)
     if not workspace.after_policies:
         return
     result = call.result.model_dump(mode="json") if call.result is not None else None

@@ -9,7 +9,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath, repo_path_of
 from codeplane.core.printable import printable_name, printable_text
 from codeplane.git.blame import BlamedLines, read_blame
-from codeplane.govern.trace.blame import TRACED, grouped
+from codeplane.govern.trace.blame import grouped
 from codeplane.govern.trace.lines import is_binary, split_lines
 from codeplane.index.source_text import locate
 from codeplane.ledger.effects import EffectClass, Effects
@@ -18,6 +18,7 @@ from codeplane.operations.file_access import check_readable, with_near_paths
 from codeplane.operations.line_ranges import LineRange, lines_in_path
 from codeplane.operations.models import PATH_ALIASES, Pagination, PathText, Request, Result
 from codeplane.operations.operation import CallContext, Example, Operation, planned
+from codeplane.operations.trace_lines import approver_of, why
 from codeplane.workspace.workspace import Workspace
 
 NAME: Final = "trace_blame"
@@ -110,14 +111,6 @@ def _read(workspace: Workspace, path: RepoPath) -> bytes:
     return data
 
 
-def approver_of(workspace: Workspace, hold_id: str) -> str | None:
-    """Return who answered a held call, None when that is no longer known."""
-    try:
-        return workspace.gate.approvals.find(hold_id).decided_by or None
-    except CodePlaneError:
-        return None
-
-
 def _commits(workspace: Workspace, path: RepoPath, first: int, last: int) -> tuple[BlamedLines, ...]:
     """Return git's own blame for a few lines; empty where git has none, as for an untracked file."""
     if not 0 < first <= last or last - first >= _MAX_WITH_COMMITS:
@@ -140,21 +133,6 @@ def _shown(group: dict[str, Any], lines: list[bytes], commits: tuple[BlamedLines
 
 def _fields(group: TracedGroup) -> dict[str, Any]:
     return group.model_dump(exclude_none=True)
-
-
-def why(group: dict[str, Any]) -> str:
-    """Return the reason behind lines in one line."""
-    if group["status"] != TRACED:
-        words = "no recorded call wrote this" if group["status"] == "untraced" else "unknown"
-        candidates = group.get("candidates")
-        return words + (f"; candidates: {', '.join(candidates)}" if candidates else "")
-    parts = [group.get("intent") or "no intent"]
-    parts += [",".join(group["requirements"])] if group.get("requirements") else []
-    parts += [str(group[name]) for name in ("mutation_class", "agent", "model", "tool", "call_id") if group.get(name)]
-    parts += [f"approved by {group['approver']}"] if group.get("approver") else []
-    parts += ["ungated"] if group.get("ungated") else []
-    parts += [f"moved or formatted by {', '.join(group['caused_by'])}"] if group.get("caused_by") else []
-    return f"{' · '.join(parts)} [{group.get('method')}]"
 
 
 def _render(result: TraceBlameResult) -> str:

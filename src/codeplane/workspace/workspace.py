@@ -39,6 +39,7 @@ from codeplane.govern.delegations import DelegationBook
 from codeplane.govern.gate import Gate, Surrounding
 from codeplane.govern.sessions_memory import SessionsMemory
 from codeplane.govern.sources import PolicyPlaces, RuleSources
+from codeplane.govern.trace.files import TRACE_FILE
 from codeplane.govern.trace.ledger_records import keeps_trace
 from codeplane.govern.writers import last_writer
 from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules, default_ignore_text, why_secret
@@ -470,6 +471,11 @@ class Workspace:
             lambda: self.gate.rules().is_enforced,
         )
         return TraceBook(places, self.chain, self.clock, self.ids)
+
+    @property
+    def has_trace(self) -> bool:
+        """Tell whether any change was traced here, without opening anything."""
+        return (self.places.private / "trace.db").exists() or (self.root / TRACE_FILE).exists()
 
     def _content_left(self, call_id: str, path: str) -> bytes | None:
         """Return what a call left at a path, as long as its undo is kept."""

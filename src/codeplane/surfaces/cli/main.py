@@ -33,6 +33,7 @@ COMMANDS = {
     "init": "Set this repository up for CodePlane.",
     "intent": "Add, list, show, select, close, check and import intents.",
     "ledger": "Read, verify and export the record of every call.",
+    "lessons": "List lessons, add decisions, write both for agents.",
     "lint": "Run the project's linters on changed files; --fix repairs.",
     "map": "Show what this repository is made of.",
     "memory": "Record, find, share, verify and forget what was learned.",
@@ -57,7 +58,20 @@ COMMANDS = {
 
 # Made from operations; every other command has a module of its own.
 _GENERATED = frozenset(
-    {"approvals", "blame", "explain", "intent", "ledger", "memory", "policy", "task", "tests", "trace", "verify"}
+    {
+        "approvals",
+        "blame",
+        "explain",
+        "intent",
+        "ledger",
+        "lessons",
+        "memory",
+        "policy",
+        "task",
+        "tests",
+        "trace",
+        "verify",
+    }
 )
 
 
