@@ -1,6 +1,7 @@
 """One call on its way through the door: the request, and what each step found."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,6 +93,7 @@ class Call:
     index_epoch: int | None = None
     warnings: list[str] = field(default_factory=list)
     incomplete: list[str] = field(default_factory=list)
+    held: ExitStack | None = None
 
     def fail(self, report: ErrorReport, outcome: Outcome = Outcome.FAILED) -> None:
         """End the call with an error."""
