@@ -78,6 +78,7 @@ NEO4J_POM = """\
 # Unlike the harness itself it keeps its files, so that a server that was killed can be started again.
 NEO4J_MAIN = """\
 import java.nio.file.Path;
+import org.neo4j.configuration.GraphDatabaseSettings;
 import org.neo4j.configuration.connectors.BoltConnector;
 import org.neo4j.configuration.helpers.SocketAddress;
 import org.neo4j.dbms.api.DatabaseManagementServiceBuilder;
@@ -86,6 +87,8 @@ public class Bolt {
     public static void main(String[] arguments) throws Exception {
         var address = new SocketAddress("127.0.0.1", Integer.parseInt(arguments[1]));
         var service = new DatabaseManagementServiceBuilder(Path.of(arguments[0]))
+            .setConfig(GraphDatabaseSettings.preallocate_logical_logs, false)
+            .setConfig(GraphDatabaseSettings.pagecache_memory, 33554432L)
             .setConfig(BoltConnector.enabled, true)
             .setConfig(BoltConnector.listen_address, address)
             .build();
