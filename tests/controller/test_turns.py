@@ -13,7 +13,7 @@ from codeplane.memory.records import listed
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import Workspace
-from support.doors import call, open_test_workspace, person
+from support.doors import call, open_test_workspace, person, result_of
 from support.planner import PATCH, RATES, RATES_FILES, TARGET, Planner, recipe, with_node
 from support.repositories import git, make_repository
 
@@ -334,3 +334,13 @@ def test_an_attempt_leaves_its_bundle(planner: Planner, workspace: Workspace) ->
         "beforeHash": "",
         "afterHash": "",
     }
+
+
+def test_committed_lines_lead_to_the_node_of_the_accepted_plan(planner: Planner) -> None:
+    fingerprint = planner.accepted()["planFingerprint"]
+    planner.patch()
+    planner.validate()
+    planner.commit()
+    covered = result_of(call(planner.door, "verify_range", {"range": "HEAD~1..HEAD"}, by=person()))
+    assert covered["ok"] is True
+    assert [one["intents"] for one in covered["covered"]] == [[f"plan:{fingerprint}/n1"]]

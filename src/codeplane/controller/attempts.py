@@ -63,6 +63,7 @@ def attempting(turn: TurnWork, node: Node, keys: frozenset[str]) -> Iterator[Att
     before = turn.progress(node.node_id)
     work, number = turn.record.work_id, before.n_attempts + 1
     attempt = Attempt(node, number, f"bundle:{work}/{node.node_id}/{number}", f"diff:{work}/{node.node_id}/{number}")
+    turn.program.plan_node = f"{turn.record.run.plan_fingerprint}/{node.node_id}"
     with reserved(turn, keys, turn.owner(node.node_id)):
         turn.save(turn.record.with_node(node.node_id, replace(before, state="running", n_attempts=number)))
         try:

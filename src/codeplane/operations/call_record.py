@@ -29,10 +29,14 @@ def _never() -> bool:
 
 @dataclass(slots=True)
 class RunningProgram:
-    """The program that makes a call; all its calls share one index refresh."""
+    """The program that makes a call; all its calls share one index refresh.
+
+    `plan_node` names the node of an accepted plan that its calls carry out, as `<fingerprint>/<node>`.
+    """
 
     call_id: str
     is_index_fresh: bool = False
+    plan_node: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

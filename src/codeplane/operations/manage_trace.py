@@ -126,7 +126,11 @@ def _range_table(result: RangeCoverage) -> Shown:
         for one in result.uncovered
     )
     count = f"{counted(result.files, 'changed file')} in {counted(result.commits, 'commit')}"
-    words = f"Intents cover all of {count}." if result.ok else f"{len(rows)} of {count} are not covered by an intent."
+    words = (
+        f"Intents or plans cover all of {count}."
+        if result.ok
+        else f"{len(rows)} of {count} are not covered by an intent or a plan."
+    )
     return (Table(("commit", "file", "change", "lines"), rows, words),)
 
 

@@ -127,6 +127,7 @@ def _cause(workspace: Workspace, call: Call) -> "Cause":
         approval=decision.approval if decision is not None else None,
         policy_digest=explanation.get("rules"),
         revision=workspace.repo_version().head,
+        plan_node=call.controls.program.plan_node if call.controls.program is not None else None,
     )
 
 

@@ -26,7 +26,7 @@ _IDENTITY: Final = ("user.name=CodePlane", "user.email=codeplane@localhost", "co
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """One changed file of a commit: the intents behind it, and the lines that none of them brought."""
+    """One changed file of a commit: the intents or plan nodes behind it, and the lines that none of them brought."""
 
     commit: str
     path: str
@@ -97,10 +97,10 @@ class CommitTrace:
         """Return the intents of records that left the file, or its removal, as the commit has it."""
         names = {printable_name(file.path), printable_name(file.old_path)}
         found = {
-            entry.intent
+            entry.reason
             for name in names
             for entry in self._index.of_path(name)
-            if entry.intent is not None
+            if entry.reason is not None
             and (
                 entry.after == file.new_blob if file.new_blob else entry.after is None and entry.before == file.old_blob
             )
@@ -109,11 +109,11 @@ class CommitTrace:
 
     def _intent_of(self, owned: Owned) -> str | None:
         entry = self._index.entry(owned.number) if owned.number > 0 else None
-        return entry.intent if entry is not None and not entry.record.is_outside else None
+        return entry.reason if entry is not None and not entry.record.is_outside else None
 
     def _is_untraced(self, owned: Owned) -> bool:
         entry = self._index.entry(owned.number) if owned.number > 0 else None
-        return owned.number == UNTRACED or (entry is not None and (entry.record.is_outside or entry.intent is None))
+        return owned.number == UNTRACED or (entry is not None and (entry.record.is_outside or entry.reason is None))
 
     def note_of(self, commit: RangeCommit) -> str | None:
         """Return the note of a commit, None when no traced line is in it."""

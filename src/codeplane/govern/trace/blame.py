@@ -56,6 +56,7 @@ def about(record: ReadRecord, approver: Callable[[str], str | None]) -> dict[str
         "call_id": ours.get("call_id") or None,
         "tool": ours.get("tool_name"),
         "tool_origin": ours.get("tool_origin"),
+        "plan_node": ours.get("plan_node"),
         "approval": approval,
         "approver": approver(approval) if approval else None,
         "ungated": ours.get("ungated"),

@@ -59,6 +59,12 @@ class Entry:
     intent: str | None
     packed_body: bytes
 
+    @property
+    def reason(self) -> str | None:
+        """Return what allowed the change: its intent, or the node of an accepted plan."""
+        node = self.record.ours.get("plan_node") if self.intent is None else None
+        return self.intent or (f"plan:{node}" if node else None)
+
     @cached_property
     def record(self) -> ReadRecord:
         """Return the whole record."""

@@ -55,7 +55,8 @@ class Cause:
     """Who made a change and why.
 
     `candidates` are calls that ran at the same time, so that nobody can tell whose change it is; `ungated` marks a
-    change that no policy saw beforehand; `caused_by` is the record that made a formatter rewrite the file.
+    change that no policy saw beforehand; `caused_by` is the record that made a formatter rewrite the file. `plan_node`
+    is the node of an accepted plan that the change carries out.
     """
 
     call_id: str
@@ -78,6 +79,7 @@ class Cause:
     caused_by: str | None = None
     ungated: bool = False
     candidates: tuple[str, ...] = ()
+    plan_node: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,7 @@ def _ours(file: TracedFile, cause: Cause, ranges: list[dict[str, Any]]) -> dict[
         "call_id": cause.call_id,
         "session": cause.session,
         "approval": cause.approval,
+        "plan_node": cause.plan_node,
         "policy_digest": cause.policy_digest,
         "worktree": cause.worktree,
         "change": _kind(file),
