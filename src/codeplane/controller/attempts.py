@@ -25,7 +25,8 @@ BUNDLE: Final = ("result.json", "op.log", "trace.refs.json", "diff.summary.json"
 class Attempt:
     """What an attempt leaves: lines of its log, changed files, checks, and whether it succeeded.
 
-    `is_finished` says that the node is done when the attempt succeeds; some verbs only prepare it.
+    `is_finished` says that the node is done when the attempt succeeds; some verbs only prepare it. `is_check` says that
+    the attempt only looked: `was_done` is whether the node had been carried out before.
     """
 
     node: Node
@@ -38,6 +39,8 @@ class Attempt:
     validation: dict[str, Any] = field(default_factory=dict)
     is_failed: bool = False
     is_finished: bool = True
+    is_check: bool = False
+    was_done: bool = False
     content_hash: str | None = None
 
     def refs(self) -> dict[str, str]:
@@ -64,8 +67,10 @@ def attempting(turn: TurnWork, node: Node, keys: frozenset[str]) -> Iterator[Att
     work, number = turn.record.work_id, before.n_attempts + 1
     attempt = Attempt(node, number, f"bundle:{work}/{node.node_id}/{number}", f"diff:{work}/{node.node_id}/{number}")
     turn.program.plan_node = f"{turn.record.run.plan_fingerprint}/{node.node_id}"
+    attempt.was_done = before.finished_at > 0
     with reserved(turn, keys, turn.owner(node.node_id)):
-        turn.save(turn.record.with_node(node.node_id, replace(before, state="running", n_attempts=number)))
+        running = replace(before, state="running", n_attempts=number, planned_hash=None)
+        turn.save(turn.record.with_node(node.node_id, running))
         try:
             yield attempt
         except DeniedError as error:
@@ -93,7 +98,7 @@ def _settle(turn: TurnWork, attempt: Attempt, *, is_failed: bool) -> None:
     """Store how the attempt ended."""
     record, node_id = turn.record, attempt.node.node_id
     progress = record.nodes.get(node_id) or NodeProgress("")
-    if attempt.content_hash is not None:
+    if attempt.files:
         progress = replace(progress, content_hash=attempt.content_hash)
     if is_failed:
         failed = replace(progress, state="failed", n_failures=progress.n_failures + 1)
@@ -102,8 +107,9 @@ def _settle(turn: TurnWork, attempt: Attempt, *, is_failed: bool) -> None:
         turn.save(replace(record, run=after_exhausted(record.run, n_exhausted)))
         return
     n_finished = record.n_finished + 1
-    state = "finished" if attempt.is_finished else "pending"
-    done = replace(progress, state=state, n_failures=0, finished_at=n_finished)
+    done = replace(progress, state="finished" if attempt.is_finished else "pending", n_failures=0)
+    if attempt.is_finished and not attempt.is_check:
+        done = replace(done, finished_at=n_finished)
     turn.save(replace(record.with_node(node_id, done), n_finished=n_finished))
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from codeplane.controller.codes import Code, Violation
-from codeplane.controller.plan import Node, Plan
+from codeplane.controller.plan import Node, Plan, digest_of
 from codeplane.controller.signature import FEATURES, Signature, has_feature_type
 from codeplane.controller.world import KnownFile, World
 
@@ -27,6 +27,10 @@ class Case:
     def file_of(self, node: Node) -> KnownFile | None:
         """Return the target file of a change node, if it is in scope and exists."""
         return self.world.files.get(node.target_file)
+
+    def is_done(self, node: Node) -> bool:
+        """Tell whether this run has carried out the node already; it was checked against the files of that time."""
+        return bool(self.world.done) and digest_of(node.document) in self.world.done
 
     def is_below(self, anchors: tuple[str, ...]) -> bool:
         """Tell whether one of the anchors contains a target file; no anchor means everywhere."""

@@ -23,7 +23,7 @@ def check_anchors(case: Case, strategy: str) -> Iterator[Violation]:
     """Yield target symbols without a definition, and what the strategy needs and nobody found."""
     for node in case.changes:
         file = case.file_of(node)
-        if node.is_creation or file is None:
+        if node.is_creation or file is None or case.is_done(node):
             continue
         for number, symbol in enumerate(node.document["targetSymbols"]):
             if not file.symbols.get(symbol):
@@ -71,6 +71,8 @@ def _node_confidence(node: Node, case: Case, evidence: NodeEvidence) -> int:
 
 def _has_unique_symbols(node: Node, case: Case) -> bool:
     file, symbols = case.file_of(node), node.document["targetSymbols"]
+    if case.is_done(node):
+        return bool(symbols)
     return file is not None and bool(symbols) and all(file.symbols.get(symbol) == 1 for symbol in symbols)
 
 

@@ -47,7 +47,7 @@ def evidence_of(case: Case, strategy: str) -> Mapping[str, NodeEvidence]:
         counted: set[tuple[str, str]] = set()
         refused: list[str] = []
         by_symbol = case.plan.document["evidencePolicy"]["distinctSourceDefinition"] == "by_symbol"
-        for place, category, key, reason in _sources(node, case.world, by_symbol=by_symbol):
+        for place, category, key, reason in _sources(node, case, by_symbol=by_symbol):
             if reason is None:
                 counted.add((category, key))
             else:
@@ -102,8 +102,9 @@ def source_key(citation: Mapping[str, Any]) -> str:
     return key.partition("#")[0] if kind in {"doc", "swagger"} else key
 
 
-def _sources(node: Node, world: World, *, by_symbol: bool) -> Iterator[tuple[str, str, str, str | None]]:
+def _sources(node: Node, case: Case, *, by_symbol: bool) -> Iterator[tuple[str, str, str, str | None]]:
     """Yield place, category, key and the reason why it does not count, of each citation and piece of code."""
+    world, is_done = case.world, case.is_done(node)
     for number, citation in enumerate(node.document["citations"]):
         kind, key = citation["sourceType"], source_key(citation)
         reason = _why_not_cited(citation, key, world)
@@ -112,7 +113,9 @@ def _sources(node: Node, world: World, *, by_symbol: bool) -> Iterator[tuple[str
         yield f"citations/{number}", CATEGORY_OF[kind], key, reason
     for number, code in enumerate(node.document["codeEvidence"]):
         key = f"code:{code['file']}"
-        reason = _why_not_code(code, key, world)
+        reason = _why_not_observed(code["traceRef"], key, world)
+        if reason is None and not is_done:
+            reason = _why_not_current(code, world)
         if by_symbol and code.get("symbol"):
             key = f"{key}#{code['symbol']}"
         yield f"codeEvidence/{number}", "code", key, reason
@@ -134,10 +137,7 @@ def _why_not_cited(citation: Mapping[str, Any], key: str, world: World) -> str |
     return reason
 
 
-def _why_not_code(code: Mapping[str, Any], key: str, world: World) -> str | None:
-    reason = _why_not_observed(code["traceRef"], key, world)
-    if reason is not None:
-        return reason
+def _why_not_current(code: Mapping[str, Any], world: World) -> str | None:
     file = world.files.get(code["file"])
     if file is None or file.content_hash != code["contentHash"]:
         return "the file has another content now"

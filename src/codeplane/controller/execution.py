@@ -2,9 +2,22 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from codeplane.controller.codes import Code, Violation
 from codeplane.controller.plan import Node, Plan
+
+_WHY_CLOSED: Final = MappingProxyType(
+    {
+        "node_kind": "It is not a side_effect node.",
+        "effect_other": "sideEffectType is not the one of the node.",
+        "gate_used": "It was used before. For another effect, submit a new plan with another commitGateId.",
+        "node_not_ready": "A node that it depends on is not finished.",
+        "check_outdated": "A change ran after its check. Run the check again.",
+        "review_missing": "A person must review a node that it depends on.",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,8 @@ def check_side_effect(plan: Plan, node_id: str, effect: str, progress: Progress)
     detail = _why_closed(plan, node, effect, progress)
     if detail is None:
         return None
-    return Violation(Code.UNGATED, detail, f"The gate of {node_id} is not open.", node_id=node_id)
+    message = f"The gate of {node_id} is not open. {_WHY_CLOSED[detail]}"
+    return Violation(Code.UNGATED, detail, message, node_id=node_id)
 
 
 def _why_closed(plan: Plan, node: Node, effect: str, progress: Progress) -> str | None:

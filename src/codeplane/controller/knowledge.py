@@ -325,6 +325,7 @@ class Knowledge:
             creatable=self.settings.include,
             links_outside=frozenset(path for path in targets if not self._is_inside(path)),
             migration_modules=self._migration_modules(),
+            done=self._done(),
             switched_strategy=self._switched(signature),
         )
 
@@ -344,6 +345,21 @@ class Knowledge:
             Signal(str(signal.get("featureFlag", "")), signal.get("value"), anchors) if signal else None,
             document["createdAt"],
         )
+
+    def _done(self) -> frozenset[str]:
+        record = self._record
+        nodes = (record.plan or {}).get("nodes", ())
+        finished = [
+            node
+            for node in nodes
+            if node["kind"] == "change" and node["nodeId"] in record.nodes
+            and record.nodes[node["nodeId"]].state == "finished"
+        ]  # fmt: skip
+        return frozenset(digest_of(node) for node in finished if self._is_untouched(str(node["targetFile"])))
+
+    def _is_untouched(self, path: str) -> bool:
+        text = self.text(path)
+        return (text.content_hash if text is not None else None) == self._record.own_hash(path)
 
     def _switched(self, signature: Signature) -> str | None:
         chosen = self._record.switched_strategy

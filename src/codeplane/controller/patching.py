@@ -138,12 +138,19 @@ def _replaced(node: Node, data: bytes, edit: Mapping[str, Any], place: str) -> b
         raise wrong_argument(place, "replace_text takes find and replace as texts.")
     if not isinstance(expected, int) or isinstance(expected, bool) or expected < 1:
         raise wrong_argument(place, "expectCount is a whole number of at least 1.")
-    old, new = find.encode("utf-8", "surrogatepass"), replacement.encode("utf-8", "surrogatepass")
+    old, new = _as_in(data, find), _as_in(data, replacement)
     n_found = data.count(old)
     if n_found != expected:
         message = f"The text of {place} occurs {n_found} times in {node.target_file}, not {expected}."
         raise denied(Code.POLICY, "find_count", message, f"/args/{place}", node_id=node.node_id)
     return data.replace(old, new)
+
+
+def _as_in(data: bytes, text: str) -> bytes:
+    """Return a text with the line ends of a file; answers show lines without them."""
+    found = text.encode("utf-8", "surrogatepass")
+    is_crlf = b"\r\n" in data and data.count(b"\n") == data.count(b"\r\n")
+    return found.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n") if is_crlf else found
 
 
 def _with_codemod(node: Node, data: bytes, edit: Mapping[str, Any], place: str) -> bytes:

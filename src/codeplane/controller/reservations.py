@@ -60,8 +60,31 @@ def reserved(turn: TurnWork, keys: frozenset[str], owner: Owner) -> Iterator[Non
         workspace.chain.append(release)
 
 
+def release_cut_off(turn: TurnWork) -> None:
+    """Give up what attempts of this session hold that were cut off; the session makes one turn at a time."""
+    workspace, session = turn.workspace, (turn.record.work_id, turn.record.run_id)
+    worktree = workspace.repository.worktree_id
+    workspace.chain.flush()
+    with workspace.chain.database.read() as connection:
+        leases = _leases(connection, worktree, workspace.clock.now_ms())
+    for lease, body in leases.items():
+        if (body["workId"], body["runSessionId"]) == session:
+            event = NewEvent(
+                RELEASED, turn.context.session.label, {"lease": lease}, turn.context.call_id, None, None, worktree
+            )
+            workspace.chain.append(event)
+
+
 def held_keys(connection: sqlite3.Connection, worktree: str, now_ms: int) -> dict[str, Owner]:
     """Return what is reserved in a working tree, and by whom."""
+    return {
+        key: Owner(body["workId"], body["runSessionId"], body["planNodeId"])
+        for body in _leases(connection, worktree, now_ms).values()
+        for key in body["keys"]
+    }
+
+
+def _leases(connection: sqlite3.Connection, worktree: str, now_ms: int) -> dict[str, dict[str, Any]]:
     rows = connection.execute(
         "SELECT kind, body FROM events WHERE ts_ms >= ? AND worktree = ? AND kind IN (?, ?) ORDER BY seq",
         (now_ms - LEASE_MS, worktree, TAKEN, RELEASED),
@@ -73,8 +96,4 @@ def held_keys(connection: sqlite3.Connection, worktree: str, now_ms: int) -> dic
             leases[body["lease"]] = body
         else:
             leases.pop(body["lease"], None)
-    return {
-        key: Owner(body["workId"], body["runSessionId"], body["planNodeId"])
-        for body in leases.values()
-        for key in body["keys"]
-    }
+    return leases

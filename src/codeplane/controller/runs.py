@@ -38,7 +38,7 @@ class NodeProgress:
     """How far a node is.
 
     `finished_at` counts the finished attempts of the run, so that it tells what ran after what. `content_hash` is the
-    target file after the run's own last patch.
+    target file after the run's own last patch, `planned_hash` what the attempt under way makes of it.
     """
 
     digest: str
@@ -47,6 +47,7 @@ class NodeProgress:
     n_failures: int = 0
     finished_at: int = 0
     content_hash: str | None = None
+    planned_hash: str | None = None
 
     @property
     def is_exhausted(self) -> bool:
@@ -93,6 +94,17 @@ class SessionRecord:
     def trace_ref(self) -> str:
         """Return the reference of the turn that is being made."""
         return f"tr:{self.run_id}:{self.n_turns}"
+
+    def own_hash(self, path: str) -> str | None:
+        """Return a file's hash after the run's own last patch to it, by whichever node; None when it was deleted."""
+        patches = [
+            (progress.finished_at, progress.content_hash or "")
+            for node in (self.plan or {}).get("nodes", ())
+            if node.get("targetFile") == path
+            and (progress := self.nodes.get(node["nodeId"])) is not None
+            and progress.finished_at
+        ]
+        return max(patches, default=(0, ""))[1] or None
 
     def with_action(self, verb: str, arguments_digest: str) -> "SessionRecord":
         """Return the record with one more action; the last few are kept."""

@@ -40,7 +40,8 @@ def check_scope(case: Case) -> Iterator[Violation]:
             yield Violation(Code.SCOPE, detail, message, f"/{name}", expected=expected, actual=document[name][:200])
     for node in case.plan.nodes:
         yield from _check_ids(node)
-        if node.kind == "change":
+        is_deleted = node.document.get("operation") == "delete_file" and case.is_done(node)
+        if node.kind == "change" and not is_deleted:
             yield from _check_target(node, world)
 
 

@@ -16,9 +16,11 @@ from codeplane.controller.codes import Code, Violation, codes_of
 from codeplane.controller.events import NOTED, OPERATION
 from codeplane.controller.friction import anchors_of, note_denial, note_success
 from codeplane.controller.gating import OFFERED, admit
+from codeplane.controller.interrupted import settle_interrupted
 from codeplane.controller.knowledge import Knowledge, with_knowledge
 from codeplane.controller.network import network_of
 from codeplane.controller.plan import canonical_json, digest_of
+from codeplane.controller.reservations import release_cut_off
 from codeplane.controller.response import Ended, TurnResponse, response_of
 from codeplane.controller.runs import SessionRecord, TurnRecord, WorkFiles, with_limits, work_of
 from codeplane.controller.scope import ID_FORM
@@ -128,9 +130,12 @@ def _in_session(turn: _Turn, files: WorkFiles, run_id: str) -> TurnResponse:
 def _admitted(turn: _Turn, files: WorkFiles, record: SessionRecord) -> TurnResponse:
     admission = admit(record.run, turn.given)
     record = replace(record, run=admission.run)
+    record, interrupted = settle_interrupted(record, Knowledge(turn.workspace, files, record))
     verb = VERBS.get(turn.given.get("verb", "")) if isinstance(turn.given.get("verb"), str) else None
     arguments = turn.arguments
     work = TurnWork(turn.context, files, record, verb, OFFERED[record.run.state])
+    if interrupted:
+        release_cut_off(work)
     reply = Reply({})
     violations, insufficiency = admission.violations, None
     result: dict[str, Any] = {}
@@ -146,7 +151,7 @@ def _admitted(turn: _Turn, files: WorkFiles, record: SessionRecord) -> TurnRespo
         except CodePlaneError as error:
             result = {"error": FaultError(error.code.lower(), error.message).as_json()}
     _after_verb(work, turn, violations, result)
-    result = redact_value(result)
+    result = redact_value(result | ({"interrupted": interrupted} if interrupted else {}))
     name = verb.name if verb is not None else ""
     response = response_of(
         work.record,

@@ -21,6 +21,7 @@ def check_verification(case: Case) -> Iterator[Violation]:
         yield from _check_validate(node, case)
     for node in case.plan.of_kind("side_effect"):
         yield from _check_side_effect(node, case)
+    yield from _check_hook_ids(case)
 
 
 def check_gates(case: Case) -> Iterator[Violation]:
@@ -34,7 +35,9 @@ def check_gates(case: Case) -> Iterator[Violation]:
 def is_strong(hook: Mapping[str, Any]) -> bool:
     """Tell whether a hook can fail because of the code."""
     command = hook.get("command") or [":"]
-    return hook["kind"] != "lint" and (bool(hook.get("recipeId")) or command[0] not in _PROVES_NOTHING)
+    # `/bin/true` is `true`.
+    program = command[0].strip().rpartition("/")[2]
+    return hook["kind"] != "lint" and (bool(hook.get("recipeId")) or program not in _PROVES_NOTHING)
 
 
 def is_checkable(criteria: Any) -> bool:
@@ -79,6 +82,17 @@ def _check_side_effect(node: Node, case: Case) -> Iterator[Violation]:
             message = f"It depends on {change.node_id} but on no validate node that covers it."
             yield node_fault(Code.VERIFICATION, "effect_before_check", node, "dependsOn", message)
             return
+
+
+def _check_hook_ids(case: Case) -> Iterator[Violation]:
+    """Yield hooks that share their id with another one: which of them runs must not be open."""
+    seen: dict[str, Any] = {}
+    for node in case.plan.nodes:
+        for number, hook in enumerate(node.document.get("verificationHooks", ())):
+            if seen.setdefault(hook["hookId"], hook) != hook:
+                message = f"Another hook of this plan has the id {hook['hookId'][:64]}, too."
+                place = f"verificationHooks/{number}/hookId"
+                yield node_fault(Code.VERIFICATION, "hook_ambiguous", node, place, message)
 
 
 def _is_expression(pattern: str) -> bool:

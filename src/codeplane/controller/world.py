@@ -148,5 +148,7 @@ class World:
     # "source" and "target", as far as a migration's modules are known.
     migration_modules: frozenset[str] = frozenset()
     hedges: tuple[str, ...] = HEDGES
+    # Digests of nodes that were carried out and whose file is as this run left it.
+    done: frozenset[str] = frozenset()
     # Set after a switch trigger; otherwise the signature decides.
     switched_strategy: str | None = None

@@ -8,6 +8,7 @@ from codeplane.controller.attempts import attempting
 from codeplane.controller.codes import Code
 from codeplane.controller.evidence import check_review
 from codeplane.controller.execution import Progress, check_side_effect, reserved_keys
+from codeplane.controller.file_writes import check_untouched
 from codeplane.controller.reviews import reviews_of
 from codeplane.controller.scratch import read_scratch
 from codeplane.controller.side_effects import EFFECTS, effect_of
@@ -29,6 +30,7 @@ def _run(turn: TurnWork, arguments: Mapping[str, Any]) -> Reply:
     payload = read_scratch(turn.files.scratch, node.document["sideEffectPayloadRef"])
     effect = effect_of(turn, node, payload)
     with attempting(turn, node, reserved_keys(node, effect.paths)) as attempt:
+        check_untouched(turn, node, effect.paths)
         gate = node.document["commitGateId"]
         # Marked before the effect: if this process dies now, the effect does not happen twice.
         turn.save(replace(turn.record, used_gates=(*turn.record.used_gates, gate)))

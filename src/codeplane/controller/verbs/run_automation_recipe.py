@@ -75,9 +75,9 @@ def _validate(turn: TurnWork, attempt: Attempt, node: Node, params: Mapping[str,
     attempt.validation = {"runs": [run.as_json() for run in runs], "passed": is_met}
     attempt.log += [f"{run.hook_id}: exit code {run.exit_code}" for run in runs]
     attempt.is_failed = not is_met
-    # A change node is finished by its patch; a validate node by all of its own hooks.
-    is_whole = own <= {run.hook_id for run in runs}
-    attempt.is_finished = turn.progress(node.node_id).state == "finished" if node.kind == "change" else is_whole
+    # A change node is finished by its patch, which this run does not repeat; a validate node by all of its own hooks.
+    attempt.is_check = node.kind == "change"
+    attempt.is_finished = attempt.was_done if attempt.is_check else own <= {run.hook_id for run in runs}
     if is_met:
         turn.knowledge.note_validated(path for run in runs for path in run.tests)
     return {
