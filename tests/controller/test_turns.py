@@ -13,7 +13,7 @@ from codeplane.memory.records import listed
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
 from codeplane.workspace.workspace import Workspace
-from support.doors import call, open_test_workspace, person
+from support.doors import call, open_test_workspace, person, result_of
 from support.planner import PATCH, RATES, RATES_FILES, TARGET, Planner, recipe, with_node
 from support.repositories import git, make_repository
 
@@ -334,3 +334,38 @@ def test_an_attempt_leaves_its_bundle(planner: Planner, workspace: Workspace) ->
         "beforeHash": "",
         "afterHash": "",
     }
+
+
+def test_committed_lines_lead_to_the_node_of_the_accepted_plan(planner: Planner) -> None:
+    fingerprint = planner.accepted()["planFingerprint"]
+    planner.patch()
+    planner.validate()
+    planner.commit()
+    covered = result_of(call(planner.door, "verify_range", {"range": "HEAD~1..HEAD"}, by=person()))
+    assert covered["ok"] is True
+    assert [one["intents"] for one in covered["covered"]] == [[f"plan:{fingerprint}/n1"]]
+
+
+def test_a_turn_that_showed_another_content_is_no_evidence_of_the_new_one(
+    planner: Planner, workspace: Workspace
+) -> None:
+    planner.start()
+    old = planner.read()
+    (workspace.root / TARGET).write_text(RATES.replace("rate.", "monthly rate."), encoding="utf-8")
+    plan = planner.plan()
+    current = plan["nodes"][0]["codeEvidence"][0]["contentHash"]
+    stale = {**plan["nodes"][0]["codeEvidence"][0], "traceRef": old["traceRef"], "contentHash": current}
+    assert planner.codes("submit_execution_plan", planGraph=with_node(plan, 0, codeEvidence=[stale])) == [
+        "PLAN_EVIDENCE_INSUFFICIENT"
+    ]
+
+
+def test_a_type_check_is_not_replaced_by_another_checker(planner: Planner, workspace: Workspace) -> None:
+    (workspace.root / "pyproject.toml").write_text("[tool.ruff]\n", encoding="utf-8")
+    hook = {"hookId": "h2", "kind": "typecheck", "command": ["mypy", "src"]}
+    plan = with_node(planner.plan(), 1, verificationHooks=[hook])
+    planner.result("submit_execution_plan", planGraph=plan)
+    planner.patch()
+    response = planner.validate()
+    # The command itself is asked for, and running it needs a person or the program.
+    assert response["result"].get("validationOutcome") != "passed"

@@ -347,6 +347,7 @@ def _killed_at_every_call(tmp_path: Path, step: int) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_a_batch_killed_at_any_call_is_all_old_or_all_new_after_recovery(tmp_path: Path) -> None:
     found = _killed_at_every_call(tmp_path, 13)
     assert found["problems"] == {}

@@ -62,6 +62,8 @@ def _state(tmp_path: Path) -> dict[str, bytes]:
         path.relative_to(tmp_path).as_posix(): path.read_bytes()
         for path in files
         if (".codeplane" not in path.parts or path.name == "config.yaml")
+        # The trace of what was written inside the scope.
+        and path.name != "agent_trace.jsonl"
         and not path.is_relative_to(tmp_path / "repo/src/json")
     }
 

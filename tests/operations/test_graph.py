@@ -136,6 +136,7 @@ def test_a_password_that_others_can_read_is_not_used(repo: Path) -> None:
     assert configured(repo, settings(url="bolt://127.0.0.1:1"))["message"] == f"Others can read {place}."
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_told(repo: Path) -> None:
     found = configured(repo, settings(url="bolt://127.0.0.1:1", user='""', timeout_sec=1))
     assert found["code"] == "GRAPH_UNAVAILABLE"

@@ -6,12 +6,18 @@ Each toolchain is installed once; what cannot be installed is named, and its tes
 
 import hashlib
 import json
+import os
+import pwd
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
 
 TOOLS = Path(__file__).parents[2] / ".tools"
 NODE_PACKAGES = {
@@ -72,6 +78,7 @@ NEO4J_POM = """\
 # Unlike the harness itself it keeps its files, so that a server that was killed can be started again.
 NEO4J_MAIN = """\
 import java.nio.file.Path;
+import org.neo4j.configuration.GraphDatabaseSettings;
 import org.neo4j.configuration.connectors.BoltConnector;
 import org.neo4j.configuration.helpers.SocketAddress;
 import org.neo4j.dbms.api.DatabaseManagementServiceBuilder;
@@ -80,6 +87,8 @@ public class Bolt {
     public static void main(String[] arguments) throws Exception {
         var address = new SocketAddress("127.0.0.1", Integer.parseInt(arguments[1]));
         var service = new DatabaseManagementServiceBuilder(Path.of(arguments[0]))
+            .setConfig(GraphDatabaseSettings.preallocate_logical_logs, false)
+            .setConfig(GraphDatabaseSettings.pagecache_memory, 33554432L)
             .setConfig(BoltConnector.enabled, true)
             .setConfig(BoltConnector.listen_address, address)
             .build();
@@ -135,6 +144,14 @@ class Toolchain:
         """Tell whether it is installed in this version."""
         stamp = self.directory / ".installed"
         return stamp.exists() and stamp.read_text("utf-8") == self.version
+
+
+def keep_compiled_libraries(monkeypatch: "pytest.MonkeyPatch") -> None:
+    """Let toolchains find themselves, and what they have compiled of their own libraries, in the user's directory."""
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    kept = {"CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup", "GOCACHE": ".cache/go-build"}
+    for variable, directory in kept.items():
+        monkeypatch.setenv(variable, os.environ.get(variable, str(home / directory)))
 
 
 def _digest(*parts: object) -> str:

@@ -10,7 +10,7 @@ from codeplane.testrun.coverage import CoverageBook, parse_lcov, ranges_of
 from support.doors import call, result_of
 from support.repositories import write
 from support.suites import NO_CACHE, NO_PLUGINS, run, run_all, suite
-from support.toolchains import NODE
+from support.toolchains import NODE, keep_compiled_libraries
 
 pytestmark = pytest.mark.slow
 PRICES = "def price():\n    return 3\n"
@@ -131,10 +131,13 @@ def _lacks(program: str) -> bool:
     "name",
     [pytest.param(name, id=f"{name}-left-out" if _lacks(one[0]) else name) for name, one in OTHERS.items()],
 )
-def test_other_runners_tell_what_their_tests_did_not_run(tmp_path: Path, name: str) -> None:
+def test_other_runners_tell_what_their_tests_did_not_run(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program, files, path, missed = OTHERS[name]
     if _lacks(program):
         return
+    keep_compiled_libraries(monkeypatch)
     with suite(tmp_path / "r", files) as door:
         if program == "npm":
             (door.workspace.root / "node_modules").symlink_to(NODE.directory / "node_modules")

@@ -1,7 +1,5 @@
 """Runners whose toolchain is on this machine, run for real."""
 
-import os
-import pwd
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +9,7 @@ import pytest
 
 from support.repositories import write
 from support.suites import NO_CACHE, counts, run_all, suite
-from support.toolchains import JAVA_TEST, MAVEN, NODE, POM, Toolchain
+from support.toolchains import JAVA_TEST, MAVEN, NODE, POM, Toolchain, keep_compiled_libraries
 
 pytestmark = pytest.mark.slow
 
@@ -162,11 +160,7 @@ def test_a_runner_tells_what_passed_and_where_the_other_test_failed(
                 run_all(door)
             return
         _with_toolchain(door.workspace.root, project.toolchain)
-        # Toolchains keep themselves, and what they have compiled of their own libraries, in the user's directory.
-        home = Path(pwd.getpwuid(os.getuid()).pw_dir)
-        kept = {"CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup", "GOCACHE": ".cache/go-build"}
-        for variable, directory in kept.items():
-            monkeypatch.setenv(variable, os.environ.get(variable, str(home / directory)))
+        keep_compiled_libraries(monkeypatch)
         result = run_all(door)
         assert counts(result) == {"passed": 1, "failed": 1}, result
         assert result["runners"] == [name]

@@ -66,6 +66,7 @@ def attempting(turn: TurnWork, node: Node, keys: frozenset[str]) -> Iterator[Att
     before = turn.progress(node.node_id)
     work, number = turn.record.work_id, before.n_attempts + 1
     attempt = Attempt(node, number, f"bundle:{work}/{node.node_id}/{number}", f"diff:{work}/{node.node_id}/{number}")
+    turn.program.plan_node = f"{turn.record.run.plan_fingerprint}/{node.node_id}"
     attempt.was_done = before.finished_at > 0
     with reserved(turn, keys, turn.owner(node.node_id)):
         running = replace(before, state="running", n_attempts=number, planned_hash=None)

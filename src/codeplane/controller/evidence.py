@@ -138,6 +138,9 @@ def _why_not_cited(citation: Mapping[str, Any], key: str, world: World) -> str |
 
 
 def _why_not_current(code: Mapping[str, Any], world: World) -> str | None:
+    shown = world.turns[code["traceRef"]].versions.get(code["file"])
+    if shown is not None and shown != code["contentHash"]:
+        return "the turn showed another content"
     file = world.files.get(code["file"])
     if file is None or file.content_hash != code["contentHash"]:
         return "the file has another content now"

@@ -55,6 +55,8 @@ def run_hook(turn: TurnWork, hook: Mapping[str, Any], files: tuple[str, ...]) ->
     looked = _run_linters(turn, hook, files) if kind in _FINDERS and files else None
     if looked is not None:
         return looked
+    if hook.get("recipeId") and not command and files:
+        return _run_tests(turn, hook, list(files), is_affected=True)
     if not command:
         raise FaultError("hook_not_runnable", f"{hook['hookId']} has no command and no tests that are known.")
     found = turn.call("run_check_command", argv=command)
@@ -100,20 +102,36 @@ def _test_files(turn: TurnWork, hook: Mapping[str, Any], command: list[str]) -> 
     return found or folders
 
 
-def _run_tests(turn: TurnWork, hook: Mapping[str, Any], targets: list[str]) -> HookRun:
-    found = turn.call("run_test_targets", target_filter=targets)
+def _program_of(command: list[str]) -> str:
+    """Return the checker that a command starts: `mypy` for `.venv/bin/mypy src` and for `python -m mypy src`."""
+    if len(command) > 2 and command[1] == "-m":
+        return command[2]
+    return command[0].rpartition("/")[2] if command else ""
+
+
+def _run_tests(turn: TurnWork, hook: Mapping[str, Any], targets: list[str], *, is_affected: bool = False) -> HookRun:
+    """Run test files, or the tests that some changed files affect."""
+    asked = {"affected_by": targets} if is_affected else {"target_filter": targets}
+    found = turn.call("run_test_targets", **asked)
     is_passed = found["outcome"] == "passed" and not found.get("not_run_count")
     counts = {name: found[name] for name in ("outcome", "passed", "failed", "errors", "skipped")}
     output = json.dumps({**counts, "failures": found.get("failures", [])[:3]}, default=str)
     return HookRun(
-        hook["hookId"], hook["kind"], 0 if is_passed else 1, output[:_MAX_OUTPUT], tuple(targets) if is_passed else ()
+        hook["hookId"],
+        hook["kind"],
+        0 if is_passed else 1,
+        output[:_MAX_OUTPUT],
+        tuple(targets) if is_passed and not is_affected else (),
     )
 
 
 def _run_linters(turn: TurnWork, hook: Mapping[str, Any], files: tuple[str, ...]) -> HookRun | None:
     """Let the project's linters look at some files; None when none of them ran."""
     found = turn.call("lint_check", paths=list(files))
-    if not any(one["status"] in {"clean", "findings"} for one in found["tools"]):
+    ran = {one["tool"] for one in found["tools"] if one["status"] in {"clean", "findings"}}
+    wanted = _program_of(list(hook.get("command") or ()))
+    if not ran or (wanted and wanted not in ran):
+        # Another checker than the one that the plan names proves nothing.
         return None
     has_failed = any(one["status"] == "failed" for one in found["tools"])
     output = json.dumps({"new": found["new"], "findings": found["findings"][:10]}, default=str)

@@ -41,17 +41,18 @@ from codeplane.index.relations import importers
 from codeplane.index.source_text import open_source
 from codeplane.languages.catalog import dialect_of, load_language
 from codeplane.languages.facts import Definition, DefinitionKind
-from codeplane.memory.records import listed
+from codeplane.memory.records import document_of
 from codeplane.workspace.controller_settings import ControllerSettings
 from codeplane.workspace.workspace import Workspace
 
 _OUR_PLACES: Final = (".codeplane/", ".orchestration/", ".git/")
+# The name under which the workspace keeps the last allowlist.
+_ALLOWLIST: Final = "controller.allowlist"
 _UNBORN: Final = "0" * 40
 _MAX_FILE: Final = 20_000_000
 _API_FILES: Final = (".json", ".yaml", ".yml")
 _API_KEY: Final = re.compile(r"""^\s{0,2}["']?(openapi|swagger)["']?\s*:""", re.MULTILINE)
 _FUNCTIONS: Final = frozenset({DefinitionKind.FUNCTION, DefinitionKind.METHOD})
-_ALL_STATES: Final = tuple(state.value for state in MemoryState)
 
 
 @dataclass(frozen=True)
@@ -107,12 +108,22 @@ class Knowledge:
     @cached_property
     def allowlist(self) -> frozenset[str]:
         """The files that plans and verbs may name."""
-        state = self._workspace.index.state()
-        ignored = self._workspace.ignored_files(state)
+        workspace = self._workspace
+        state = workspace.index.state()
+        ignored = workspace.ignored_files(state)
+        # Kept while nothing changed: to ask the globs about every file of Django takes 40 ms.
+        kept = workspace.kept.get(_ALLOWLIST)
+        if isinstance(kept, tuple) and kept[0] is state.files and kept[1] is ignored:
+            return frozenset(kept[2])
+        found = self._allowed(state.files, ignored)
+        workspace.kept[_ALLOWLIST] = (state.files, ignored, found)
+        return found
+
+    def _allowed(self, files: Iterable[str], ignored: frozenset[str]) -> frozenset[str]:
         included, excluded = compile_globs(self.settings.include), compile_globs(self.settings.exclude)
         return frozenset(
             path
-            for path in state.files
+            for path in files
             if path not in ignored
             and not path.startswith(_OUR_PLACES)
             and included.matches(path)
@@ -199,7 +210,8 @@ class Knowledge:
         if not (workspace.settings.memory.memory_enabled and workspace.has_memory):
             return {}
         with workspace.memory.read() as connection:
-            return {one["id"]: one for one in listed(connection, _ALL_STATES)}
+            rows = connection.execute("SELECT * FROM memory_records WHERE is_accepted = 1 ORDER BY record_no")
+            return {one["id"]: one for one in map(document_of, rows.fetchall())}
 
     @cached_property
     def specs(self) -> Mapping[str, frozenset[str]]:
@@ -305,7 +317,7 @@ class Knowledge:
             signature=signature,
             mapped_tests={path: self.mapped_tests(path) for path in targets if path in self.allowlist},
             policies=self.policies,
-            memories=MappingProxyType({name: _memory(one) for name, one in self.memories.items()}),
+            memories=MappingProxyType({name: self._memory(one) for name, one in self.memories.items()}),
             specs=self.specs,
             minima=self.minima,
             confidence_threshold=self.settings.confidence_threshold,
@@ -315,6 +327,23 @@ class Knowledge:
             migration_modules=self._migration_modules(),
             done=self._done(),
             switched_strategy=self._switched(signature),
+        )
+
+    def _memory(self, document: Mapping[str, Any]) -> Memory:
+        """Return what plans are judged by; a drafted rule is none until a person has completed it."""
+        switches = self._workspace.settings.memory.friction
+        anchors = tuple(document.get("domainAnchorIds", ()))
+        rule = document.get("planRule") if switches.enable_plan_rule_mutation else None
+        signal = document.get("strategySignal") if switches.enable_strategy_override else None
+        is_rule = rule and not rule.get("scaffolded")
+        return Memory(
+            document["id"],
+            MemoryState(document["state"]),
+            Rule(str(rule.get("condition", "")), tuple(rule.get("requiredSteps", ())), rule.get("denyCode"), anchors)
+            if rule and is_rule
+            else None,
+            Signal(str(signal.get("featureFlag", "")), signal.get("value"), anchors) if signal else None,
+            document["createdAt"],
         )
 
     def _done(self) -> frozenset[str]:
@@ -412,7 +441,7 @@ class KnownTurns(Mapping[str, Turn]):
         record = self._files.turn(trace_ref)
         if record is None:
             raise KeyError(trace_ref)
-        return Turn(record.work_id, frozenset(record.sources), record.text)
+        return Turn(record.work_id, frozenset(record.sources), record.text, record.versions)
 
     def __iter__(self) -> Iterator[str]:
         return (one.trace_ref for one in self._files.turns())
@@ -497,17 +526,3 @@ def _citations_of(document: Any) -> Iterator[Any]:
     for node in nodes if isinstance(nodes, list) else ():
         cited = node.get("citations") if isinstance(node, dict) else None
         yield from cited if isinstance(cited, list) else ()
-
-
-def _memory(document: Mapping[str, Any]) -> Memory:
-    anchors = tuple(document.get("domainAnchorIds", ()))
-    rule, signal = document.get("planRule"), document.get("strategySignal")
-    return Memory(
-        document["id"],
-        MemoryState(document["state"]),
-        Rule(str(rule.get("condition", "")), tuple(rule.get("requiredSteps", ())), rule.get("denyCode"), anchors)
-        if rule
-        else None,
-        Signal(str(signal.get("featureFlag", "")), signal.get("value"), anchors) if signal else None,
-        document["createdAt"],
-    )

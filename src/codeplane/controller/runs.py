@@ -123,7 +123,7 @@ class SessionRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """What a turn returned, as evidence: the sources and the text."""
+    """What a turn returned, as evidence: the sources, the text, and the digests of the files that it showed."""
 
     trace_ref: str
     work_id: str
@@ -131,6 +131,7 @@ class TurnRecord:
     text: str
     call_id: str
     verb: str
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 class WorkFiles:

@@ -225,7 +225,14 @@ def _keep(work: TurnWork, turn: _Turn, response: TurnResponse, sources: frozense
     record = work.record
     call_id = turn.context.call_id
     text = "\n".join(_texts(response.result))
-    kept = TurnRecord(record.trace_ref(), record.work_id, tuple(sorted(sources)), text, call_id, _name(turn.given))
+    versions = {
+        path: shown.content_hash
+        for path in sorted({one.removeprefix("code:").partition("#")[0] for one in sources if one.startswith("code:")})
+        if (shown := work.knowledge.text(path)) is not None
+    }
+    kept = TurnRecord(
+        record.trace_ref(), record.work_id, tuple(sorted(sources)), text, call_id, _name(turn.given), versions
+    )
     work.files.keep_turn(kept)
     work.files.save_session(record)
     arguments = turn.arguments

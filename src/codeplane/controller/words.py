@@ -3,9 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*|\d+")
+_MAX_KEPT: Final = 100_000
 _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_A-Za-z0-9]+")
 # Words that say nothing about code.
 STOP_WORDS: Final = frozenset(
@@ -21,12 +23,15 @@ def tokens_of(text: str) -> list[str]:
     """Return the lower-case identifiers of a text, each whole and in its camel-case and snake-case parts."""
     found: list[str] = []
     for name in _IDENTIFIER.findall(text):
-        whole = name.lower()
-        parts = [part.lower() for part in _PART.findall(name)]
-        found.append(whole)
-        if parts != [whole]:
-            found += parts
+        found += _tokens_of_name(name)
     return found
+
+
+@lru_cache(_MAX_KEPT)  # A memo of a pure function: the same names come again and again.
+def _tokens_of_name(name: str) -> tuple[str, ...]:
+    whole = name.lower()
+    parts = tuple(part.lower() for part in _PART.findall(name))
+    return (whole,) if parts == (whole,) else (whole, *parts)
 
 
 def query_tokens(texts: Iterable[str]) -> Counter[str]:

@@ -47,11 +47,15 @@ class KnownFile:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """An earlier turn: whose work it was, the sources that its result held, and the text it returned."""
+    """An earlier turn: whose work it was, the sources that its result held, and the text it returned.
+
+    `versions` are the digests of the files that it showed, as they were then.
+    """
 
     work_id: str
     sources: frozenset[str]
     text: str = ""
+    versions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)

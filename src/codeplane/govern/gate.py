@@ -8,6 +8,7 @@ from typing import Any, Final
 from codeplane.core.callers import CallerKind
 from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.logs import fields, get_logger
+from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name, visible_text
 from codeplane.core.redaction import redact, redact_value
 from codeplane.git.programs import is_executed
@@ -18,6 +19,7 @@ from codeplane.govern.rulebook import Rulebook, RuleTexts
 from codeplane.govern.sessions_memory import SessionsMemory
 from codeplane.govern.shell_risk.context import ShellContext
 from codeplane.govern.sources import RuleSources
+from codeplane.govern.trace.files import MAP_FILE, TRACE_FILE
 from codeplane.govern.verdicts import REMINDER, Judgement, judge
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, NewEvent, RowFilter
 from codeplane.ledger.policy import CallFacts, Decision, Verdict
@@ -136,7 +138,7 @@ class Gate:
             session=facts.session,
             now_ms=facts.now_ms,
             tool_class=facts.tool_class,
-            writes=tuple(printable_name(path.text) for path in effects.writes),
+            writes=tuple(printable_name(path.text) for path in effects.writes if not _is_git_on_trace(facts, path)),
             deletes=tuple(printable_name(path.text) for path in effects.deletes),
             git_refs=tuple(redact(printable_name(ref)) for ref in effects.git_refs),
             commands=tuple(redact(_as_text(command)) for command in effects.commands),
@@ -270,6 +272,11 @@ class Gate:
             body = {"digest": rules.digest, "rules": texts.as_dict()}
             self._chain.append(NewEvent(RULES_KIND, SYSTEM_SESSION, body))
         self._recorded_rules.add(rules.digest)
+
+
+def _is_git_on_trace(facts: CallFacts, path: RepoPath) -> bool:
+    """Tell whether git would bring another branch's trace: every branch has its own, and lines are only appended."""
+    return facts.is_git and path.text in {TRACE_FILE, MAP_FILE}
 
 
 def _shown_paths(call: GovernedCall, segment: str) -> list[str]:

@@ -333,7 +333,26 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 INSERT INTO meta VALUES ('generation', '0');
 """
 
-MEMORY_SCHEMA: Final = Schema("memory", (_CORE_TABLES, _MEMORY_TABLES, _FRICTION_TABLES), backs_up=True)
+_LESSON_TABLES = """
+CREATE TABLE lessons (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL CHECK (kind IN ('failure', 'decision')),
+    fingerprint TEXT NOT NULL UNIQUE,
+    command_class TEXT NOT NULL DEFAULT '',
+    test_id TEXT NOT NULL DEFAULT '',
+    path TEXT NOT NULL DEFAULT '',
+    error_class TEXT NOT NULL DEFAULT '',
+    n INTEGER NOT NULL DEFAULT 1,
+    fixed_in TEXT NOT NULL DEFAULT '[]',
+    text TEXT NOT NULL DEFAULT '',
+    first_seen TEXT NOT NULL,
+    last_seen TEXT NOT NULL,
+    row_hash TEXT,
+    seal TEXT
+);
+"""
+
+MEMORY_SCHEMA: Final = Schema("memory", (_CORE_TABLES, _MEMORY_TABLES, _FRICTION_TABLES, _LESSON_TABLES), backs_up=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,4 +374,5 @@ PROTECTED: Final = {
     "memory_records": Protected("record_no"),
     "friction_ledger": Protected("id"),
     "memory_changelog": Protected("id"),
+    "lessons": Protected("id"),
 }

@@ -1,6 +1,7 @@
 """One call on its way through the door: the request, and what each step found."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,10 +29,14 @@ def _never() -> bool:
 
 @dataclass(slots=True)
 class RunningProgram:
-    """The program that makes a call; all its calls share one index refresh."""
+    """The program that makes a call; all its calls share one index refresh.
+
+    `plan_node` names the node of an accepted plan that its calls carry out, as `<fingerprint>/<node>`.
+    """
 
     call_id: str
     is_index_fresh: bool = False
+    plan_node: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,7 @@ class Call:
     index_epoch: int | None = None
     warnings: list[str] = field(default_factory=list)
     incomplete: list[str] = field(default_factory=list)
+    held: ExitStack | None = None
 
     def fail(self, report: ErrorReport, outcome: Outcome = Outcome.FAILED) -> None:
         """End the call with an error."""

@@ -13,6 +13,7 @@ from codeplane.git.committing import Author, WantedCommit, commit
 from codeplane.git.programs import COMMIT_HOOKS
 from codeplane.git.staging import differences, unstaged_paths, without_tracked
 from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.operations.commit_trace import with_trailer
 from codeplane.operations.git_change import GitDelta, add_delta, branch_in, render_delta
 from codeplane.operations.git_paths import current_ref, known_paths, parsed_names
 from codeplane.operations.models import PATH_ALIASES, Lenient, ListOfOne, PathText, Request, Result
@@ -114,7 +115,7 @@ def _work(
 ) -> GitCommitResult:
     workspace = context.workspace
     wanted = WantedCommit(
-        message=request.message,
+        message=with_trailer(context, request.message),
         paths=paths,
         author=Author(request.author.name, request.author.email) if request.author is not None else None,
         allow_empty=request.allow_empty,

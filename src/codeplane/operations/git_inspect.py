@@ -52,6 +52,7 @@ from codeplane.operations.patches import (
     page_of,
     stats_of,
 )
+from codeplane.operations.trace_lines import traced_lines
 from codeplane.workspace.workspace import Workspace
 
 NAME = "git_inspect"
@@ -337,6 +338,7 @@ def _blame(context: CallContext, request: GitInspectRequest) -> GitInspectResult
     except CodePlaneError as error:
         raise _with_near_paths(workspace, path, error) from error
     hunks, n_lines = _blame_hunks(groups, limit, path)
+    hunks = _with_trace(workspace, revision, path, hunks)
     has_more = sum(len(group.lines) for group in groups) > n_lines
     fixed = {"ref": revision} if revision is not None else {"stamp": _stamp(workspace, path)}
     return GitInspectResult(
@@ -347,6 +349,32 @@ def _blame(context: CallContext, request: GitInspectRequest) -> GitInspectResult
         blame=hunks,
         pagination=_next(context, line=first + n_lines, **fixed) if has_more else _LAST,
     )
+
+
+def _with_trace(workspace: Workspace, revision: str | None, path: RepoPath, hunks: list[BlameHunk]) -> list[BlameHunk]:
+    """Return the hunks with the intents behind their lines, in repositories that have a trace."""
+    if not hunks or not workspace.has_trace:
+        return hunks
+    if revision is not None:
+        data = _head_of(workspace, revision, path)
+    else:
+        found = workspace.editor.look(path)
+        data = found.image.data if found is not None and not found.image.is_link else b""
+    groups = traced_lines(workspace, path.text, data, hunks[0].start_line, hunks[-1].end_line)
+    parts = []
+    for hunk in hunks:
+        mine = [_cut_to(one, hunk) for one in groups if _touches(one, hunk)]
+        parts.append(hunk.model_copy(update={"trace": mine}) if mine else hunk)
+    return parts
+
+
+def _touches(group: dict[str, Any], hunk: BlameHunk) -> bool:
+    return bool(group["start_line"] <= hunk.end_line and group["end_line"] >= hunk.start_line)
+
+
+def _cut_to(group: dict[str, Any], hunk: BlameHunk) -> dict[str, Any]:
+    first, last = max(group["start_line"], hunk.start_line), min(group["end_line"], hunk.end_line)
+    return {**group, "start_line": first, "end_line": last}
 
 
 def _head_of(workspace: Workspace, revision: str, path: RepoPath) -> bytes:

@@ -12,6 +12,7 @@ from codeplane.git.committing import Author, CommitId, WantedCommit, commit
 from codeplane.git.programs import COMMIT_HOOKS
 from codeplane.git.staging import differences, stage, unstaged_paths
 from codeplane.ledger.effects import EffectClass, Effects
+from codeplane.operations.commit_trace import trace_to_commit, with_trailer
 from codeplane.operations.git_change import GitDelta, add_delta, branch_in, render_delta
 from codeplane.operations.git_commit import MAX_MESSAGE, MESSAGE_ALIASES, CommitAuthor, author_parts, check_message
 from codeplane.operations.git_paths import current_ref, known_paths, parsed_names
@@ -80,20 +81,25 @@ def _plan(context: CallContext, request: GitStageAndCommitRequest) -> Plan[GitSt
     found = differences(workspace.root)
     asked = found.under(paths).all_paths
     others = [name for name in found.staged if name not in set(asked)]
+    trace = trace_to_commit(found.unstaged)
     writes = parsed_names((*asked, *others))
     effects = Effects(writes=writes, staged=writes, git_refs=(current_ref(workspace),), destructive=request.amend)
-    return Plan(lambda: _work(context, request, paths, [printable_name(name) for name in others]), effects)
+    return Plan(lambda: _work(context, request, (paths, trace), [printable_name(name) for name in others]), effects)
 
 
 def _work(
-    context: CallContext, request: GitStageAndCommitRequest, paths: tuple[RepoPath, ...], others: list[str]
+    context: CallContext,
+    request: GitStageAndCommitRequest,
+    staged: tuple[tuple[RepoPath, ...], tuple[RepoPath, ...]],
+    others: list[str],
 ) -> GitStageAndCommitResult:
     workspace = context.workspace
     conditions = Conditions(is_cancelled=context.is_cancelled)
-    stage(workspace.root, paths, conditions)
+    paths, trace = staged
+    stage(workspace.root, (*paths, *trace), conditions)
     author = CommitAuthor.model_validate(author_parts(request.author)) if request.author is not None else None
     wanted = WantedCommit(
-        message=request.message,
+        message=with_trailer(context, request.message),
         author=Author(author.name, author.email) if author is not None else None,
         amend=request.amend,
         runs_hooks=request.pre_commit,

@@ -1,6 +1,6 @@
 """The results of `git_inspect`, and their text form."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -8,6 +8,7 @@ from codeplane.core.printable import counted, printable_name, printable_text
 from codeplane.operations.commits import CommitEntry, CommitPerson
 from codeplane.operations.models import Pagination, Result
 from codeplane.operations.patches import DiffFile, DiffStats, render_files
+from codeplane.operations.trace_lines import why
 
 Action = Literal["show", "blame", "tags", "merge_analysis"]
 
@@ -61,6 +62,7 @@ class BlameHunk(Result):
     original_path: str | None = Field(None, description="Where they were in the commit, if elsewhere.")
     original_start: int
     lines: list[str]
+    trace: list[dict[str, Any]] | None = Field(None, description="Intent, agent and call behind the lines, if traced.")
 
 
 class TagEntry(Result):
@@ -183,6 +185,7 @@ def _render_blame(hunk: BlameHunk) -> list[str]:
     when = "" if hunk.uncommitted else f" {hunk.author.time[:10]}: {printable_name(hunk.summary)}"
     origin = f" (from {hunk.original_path})" if hunk.original_path else ""
     lines = [f"{who}{when}{origin}"]
+    lines += [f"  {one['start_line']}-{one['end_line']}: {why(one)}" for one in hunk.trace or ()]
     return lines + [f"{hunk.start_line + i}\t{printable_text(line)}" for i, line in enumerate(hunk.lines)]
 
 

@@ -13,9 +13,10 @@ from codeplane.govern.spec_import import ImportedIntent, find_specs
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.command import Command, Document, Facts, NoArguments, Shown, Table, cell
 from codeplane.operations.edit_recovery import recover_edit
+from codeplane.operations.intent_lines import lines_of_intent
 from codeplane.operations.models import ListOfOne, Request, Result
 from codeplane.operations.operation import Audience, CallContext, Example, Operation, Plan, planned
-from codeplane.workspace.intent_changes import INTENTS_PATH, intents_text, save_intents
+from codeplane.workspace.intent_changes import intents_text, save_intents, written_paths
 from codeplane.workspace.workspace import Workspace
 
 _COLUMNS = ("id", "status", "selectable", "name", "owned_scope")
@@ -113,7 +114,7 @@ def _changing(context: CallContext, intent_id: str, change: Callable[[str | None
         save_intents(workspace, context.call_id, text)
         return _found(workspace, intent_id)
 
-    return Plan(work, Effects(writes=(INTENTS_PATH,)))
+    return Plan(work, Effects(writes=written_paths(workspace)))
 
 
 def _existing(text: str | None) -> str:
@@ -151,7 +152,8 @@ def _list(context: CallContext, _request: NoArguments) -> IntentList:
 
 
 def _show(context: CallContext, request: IntentRequest) -> Document:
-    return _found(context.workspace, request.intent_id)
+    found = _found(context.workspace, request.intent_id)
+    return Document(**found.model_dump(), **lines_of_intent(context.workspace, request.intent_id))
 
 
 def _check(context: CallContext, _request: NoArguments) -> IntentCheck:
@@ -191,7 +193,7 @@ def _import(context: CallContext, request: ImportIntentsRequest) -> Plan[Importe
         imported = [{"source": one.source, "kind": one.kind, **_plain(one.intent)} for one in found]
         return ImportedIntents(imported=imported, dry_run=request.dry_run)
 
-    return Plan(work, Effects(writes=(INTENTS_PATH,) if found else ()))
+    return Plan(work, Effects(writes=written_paths(workspace) if found else ()))
 
 
 def _needs_person_to_import(workspace: Workspace, request: ImportIntentsRequest) -> str | None:
@@ -333,7 +335,7 @@ SHOW_INTENT = Operation(
     audience=Audience.SHELL,
     command=Command(
         path=("intent", "show"),
-        help="Show one intent with everything the file says about it.",
+        help="Show one intent: what the file says about it, its live and dead lines, files and commits.",
         shows=_intent_facts,
         arguments=("intent_id",),
     ),

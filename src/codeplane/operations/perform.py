@@ -6,7 +6,8 @@ need not change when they do. This is the only module that calls an operation's 
 
 import errno
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +32,11 @@ from codeplane.operations.call_record import Call, CallControls
 from codeplane.operations.cursors import make_cursor
 from codeplane.operations.evidence import Evidence, evidence_of, repository_state
 from codeplane.operations.friction_calls import note_friction
+from codeplane.operations.lesson_calls import OpenFailures, note_lessons
 from codeplane.operations.models import Request
 from codeplane.operations.operation import AnyOperation, CallContext
 from codeplane.operations.recovery import recover_interrupted, state_of
+from codeplane.operations.trace_calls import carries_trace, project_trace, trace_call
 from codeplane.operations.traces import traced
 from codeplane.workspace.workspace import Workspace
 
@@ -58,6 +61,7 @@ class Door:
     workspace: Workspace
     operations: Mapping[str, AnyOperation]
     after_step: Callable[[str], None] | None = None
+    open_failures: OpenFailures = field(default_factory=OpenFailures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,8 @@ def perform(
 ) -> Answer:
     """Carry out one call: take it through the door and answer; failures are answers too."""
     call = _new_call(door.workspace, operation, request, caller, controls or CallControls())
-    with correlated(request_id=call.call_id, op_id=call.call_id):
+    with correlated(request_id=call.call_id, op_id=call.call_id), ExitStack() as held:
+        call.held = held
         for step in STEPS:
             if call.outcome is None or step.always:
                 begun = door.workspace.clock.monotonic()
@@ -193,6 +198,23 @@ def _find_task(workspace: Workspace, call: Call) -> None:
         if call.budget is not None:
             raise
         _log.warning("the task of a call could not be found", extra=fields(reason=error.message))
+
+
+def _set_trace_aside(door: Door, call: Call) -> None:
+    """Keep uncommitted lines of the trace out of git's way while it replaces files."""
+    if carries_trace(door.workspace, call):
+        _held(call).enter_context(door.workspace.trace.set_aside())
+
+
+def _bring_trace_back(_door: Door, call: Call) -> None:
+    """Append the lines that were set aside."""
+    _held(call).close()
+
+
+def _held(call: Call) -> ExitStack:
+    if call.held is None:
+        raise CodePlaneError("INTERNAL_ERROR", "A call has nothing to hold.")
+    return call.held
 
 
 def _plan(door: Door, call: Call) -> None:
@@ -453,6 +475,7 @@ def _observe_after(door: Door, call: Call) -> None:
     _check_quality(workspace, call)
     workspace.gate.observe(call.facts(), outcome, call.error.error if call.error else None, _seen(call))
     note_friction(workspace, call)
+    note_lessons(workspace, door.open_failures, call)
     if not workspace.after_policies:
         return
     result = call.result.model_dump(mode="json") if call.result is not None else None
@@ -488,6 +511,16 @@ def _seen(call: Call) -> dict[str, str | None]:
     if call.context is None or call.outcome is not Outcome.FINISHED:
         return {}
     return {**call.context.seen, **(call.evidence.after or {}), **call.rewritten}
+
+
+def _trace(door: Door, call: Call) -> None:
+    """Note in the call's row which lines it wrote."""
+    trace_call(door.workspace, call)
+
+
+def _project_trace(door: Door, call: Call) -> None:
+    """Write the noted lines into the trace file."""
+    project_trace(door.workspace, call)
 
 
 def _append_final(door: Door, call: Call) -> None:
@@ -591,18 +624,22 @@ STEPS: tuple[Step, ...] = (
     Step("find_session", _find_session),
     Step("check_audience", _check_audience),
     Step("refresh_index", _refresh_index),
+    Step("set_trace_aside", _set_trace_aside),
     Step("plan", _plan),
     Step("ask_policies", _ask_policies),
     Step("append_begun", _append_begun),
     Step("take_snapshot", _take_snapshot),
     Step("work", _work),
     Step("finish_snapshot", _finish_snapshot, always=True),
+    Step("bring_trace_back", _bring_trace_back, always=True),
     Step("reconcile_writes", _reconcile_writes, always=True),
     Step("complete", _complete, always=True),
     Step("render", _render, always=True),
     Step("take_fingerprints", _take_fingerprints, always=True),
     Step("observe_after", _observe_after, always=True),
+    Step("trace", _trace, always=True),
     Step("append_final", _append_final, always=True),
+    Step("project_trace", _project_trace, always=True),
     Step("announce", _announce, always=True),
 )
 

@@ -9,9 +9,11 @@ from codeplane.core.hashing import sha256_file, sha256_text
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
+from codeplane.govern.trace.ledger_records import FIELD
 from codeplane.ledger.chain import LedgerRow, NewEvent, OpenCall
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.operation import AnyOperation, Recovered
+from codeplane.operations.trace_calls import recovered_trace
 from codeplane.workspace.workspace import Workspace
 
 _log = get_logger(__name__)
@@ -39,7 +41,7 @@ def _end(workspace: Workspace, operations: Mapping[str, AnyOperation], open_call
     event = NewEvent(
         outcome.kind,
         begun.session,
-        {**outcome.body, "recovered": True, "begun_seq": begun.seq},
+        {**outcome.body, **_traced(workspace, operation, begun, outcome), "recovered": True, "begun_seq": begun.seq},
         begun.call_id,
         begun.operation,
         begun.task_id,
@@ -49,6 +51,20 @@ def _end(workspace: Workspace, operations: Mapping[str, AnyOperation], open_call
     if row is not None:
         _log.warning("an interrupted call was completed", extra=fields(call=begun.call_id, outcome=outcome.kind))
     return row is not None
+
+
+def _traced(
+    workspace: Workspace, operation: AnyOperation | None, begun: LedgerRow, outcome: Recovered
+) -> dict[str, object]:
+    """Return the trace of a change that was completed; git's own changes bring no new lines."""
+    if outcome.kind != "finished" or operation is None or operation.snapshots:
+        return {}
+    try:
+        records = recovered_trace(workspace, begun)
+    except (CodePlaneError, OSError) as error:
+        _log.warning("an interrupted change was not traced", extra=fields(call=begun.call_id, reason=str(error)))
+        return {}
+    return {FIELD: records} if records else {}
 
 
 def _outcome(workspace: Workspace, operation: AnyOperation | None, begun: LedgerRow) -> Recovered:

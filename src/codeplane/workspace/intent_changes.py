@@ -5,9 +5,13 @@ from codeplane.core.paths import RepoPath
 from codeplane.edit.images import FileImage
 from codeplane.edit.records import Change
 from codeplane.govern.intents import INTENTS_FILE, parse_intents
+from codeplane.govern.trace.files import MAP_FILE
+from codeplane.govern.trace.projection import TRACE_PATH
+from codeplane.workspace.trace_files import ensure_trace_file
 from codeplane.workspace.workspace import Workspace
 
 INTENTS_PATH = RepoPath.parse(INTENTS_FILE)
+MAP_PATH = RepoPath.parse(MAP_FILE)
 
 
 def intents_text(workspace: Workspace) -> str | None:
@@ -21,6 +25,13 @@ def intents_text(workspace: Workspace) -> str | None:
         raise CodePlaneError("INTENTS_UNREADABLE", f"{INTENTS_FILE} is not UTF-8 text.") from error
 
 
+def written_paths(workspace: Workspace) -> tuple[RepoPath, ...]:
+    """Return what saving intents writes: the file, the empty trace file where there is none yet, and the map."""
+    new_trace = () if (workspace.root / TRACE_PATH.text).exists() else (TRACE_PATH,)
+    old_map = (MAP_PATH,) if (workspace.root / MAP_PATH.text).exists() else ()
+    return (INTENTS_PATH, *new_trace, *old_map)
+
+
 def save_intents(workspace: Workspace, call_id: str, text: str) -> None:
     """Write the intents file for a call and accept it; the change can be undone like any other.
 
@@ -32,6 +43,8 @@ def save_intents(workspace: Workspace, call_id: str, text: str) -> None:
     before = found.image if found is not None else None
     workspace.editor.apply(call_id, [Change(INTENTS_PATH, before, FileImage(text.encode("utf-8")))])
     workspace.gate.sources.accept()
+    ensure_trace_file(workspace.root)
+    workspace.trace.update_map(parse_intents(text))
     workspace.record("intents_changed", {"call": call_id, "intents": list(_ids(text))})
 
 

@@ -39,6 +39,8 @@ from codeplane.govern.delegations import DelegationBook
 from codeplane.govern.gate import Gate, Surrounding
 from codeplane.govern.sessions_memory import SessionsMemory
 from codeplane.govern.sources import PolicyPlaces, RuleSources
+from codeplane.govern.trace.files import TRACE_FILE
+from codeplane.govern.trace.ledger_records import keeps_trace
 from codeplane.govern.writers import last_writer
 from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules, default_ignore_text, why_secret
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, open_ledger_database
@@ -62,10 +64,12 @@ if TYPE_CHECKING:
     from codeplane.govern.shell_risk.context import ShellContext
     from codeplane.index.reconcile import IndexState
     from codeplane.index.repository_index import RepositoryIndex
+    from codeplane.languages.facts import Definition
     from codeplane.memory.friction_feed import FrictionFeed
     from codeplane.memory.store import MemoryStore, Origin
     from codeplane.store.graph.graph import Graph
     from codeplane.workspace.git_bracket import GitBracket, GitLease
+    from codeplane.workspace.tracing import TraceBook
 
 _log = get_logger(__name__)
 
@@ -114,7 +118,7 @@ class Workspace:
         # What packages above this one keep as long as the workspace is open, by their names.
         self.kept: dict[str, object] = {}
         # Users of rows, such as approvals or memory, register here which rows must not be retired.
-        self.row_keepers: tuple[Callable[[LedgerRow], bool], ...] = (keeps_approval, _keeps_memory)
+        self.row_keepers: tuple[Callable[[LedgerRow], bool], ...] = (keeps_approval, _keeps_memory, keeps_trace)
         self.refreshers: tuple[Callable[[], None], ...] = (self._refresh_index,)
         self._index: RepositoryIndex | None = None
         self._index_lock = threading.Lock()
@@ -491,6 +495,43 @@ class Workspace:
         self._trim(records)
         return Editor(self.root, self.repository.worktree_id, PathLocks(self.places.private / "locks"), records)
 
+    @cached_property
+    def trace(self) -> "TraceBook":
+        """Return the trace of this working tree, opened on first use."""
+        # 10 ms that only changes and questions about them need.
+        from codeplane.workspace.tracing import TraceBook, TracePlaces  # noqa: PLC0415
+
+        places = TracePlaces(
+            self.repository,
+            self.places.private,
+            self.repo_id,
+            self._content_left,
+            self._definitions,
+            lambda: self.gate.rules().is_enforced,
+        )
+        return TraceBook(places, self.chain, self.clock, self.ids)
+
+    @property
+    def has_trace(self) -> bool:
+        """Tell whether any change was traced here, without opening anything."""
+        return (self.places.private / "trace.db").exists() or (self.root / TRACE_FILE).exists()
+
+    def _content_left(self, call_id: str, path: str) -> bytes | None:
+        """Return what a call left at a path, as long as its undo is kept."""
+        try:
+            found = self.editor.records.find(call_id)
+        except CodePlaneError:
+            return None
+        changes = found[0].changes if found is not None else ()
+        return next((one.after.data for one in changes if one.path.text == path and one.after is not None), None)
+
+    def _definitions(self, path: str, data: bytes) -> "Sequence[Definition]":
+        """Return the definitions of a file that the index has with these bytes; empty when it does not."""
+        try:
+            return (self.index.known_definitions(path, data) if self.has_index else None) or ()
+        except CodePlaneError:
+            return ()
+
     def trim_undo(self) -> None:
         """Enforce the disk limit of undo: the oldest batches are removed first."""
         self._trim(self.editor.records)
@@ -639,6 +680,8 @@ class Workspace:
             self.memory.close()
         if "graph" in self.__dict__:
             self.graph.close()
+        if "trace" in self.__dict__:
+            self.trace.close()
         self.chain.database.close()
 
     def __enter__(self) -> Self:

@@ -15,6 +15,8 @@ from codeplane.controller.codemods.codemod import (
     text_of,
 )
 from codeplane.index.call_sites import root_of
+from codeplane.languages.catalog import load_grammar
+from codeplane.languages.parsing import SYSTEM_CLOCK, TIME_LIMIT_S, OutOfTimeError, parse
 
 _TEMPLATES: Final = (".html", ".htm", ".svelte", ".vue")
 
@@ -22,7 +24,7 @@ _TEMPLATES: Final = (".html", ".htm", ".svelte", ".vue")
 def _apply(path: str, source: bytes, params: Mapping[str, Any]) -> tuple[bytes, int]:
     changes: list[tuple[int, int, bytes]] = []
     for first, text in _templates(path, source):
-        root = root_of("template.html", text)
+        root = _parsed(text)
         if root is None:
             raise CodemodError(f"The template in {path} cannot be parsed.")
         changes += [
@@ -31,6 +33,16 @@ def _apply(path: str, source: bytes, params: Mapping[str, Any]) -> tuple[bytes, 
             if text_of(node, text) == params["fromTag"]
         ]
     return replaced(source, changes)
+
+
+def _parsed(text: bytes) -> Node | None:
+    grammar, deadline = load_grammar("html"), SYSTEM_CLOCK.monotonic() + TIME_LIMIT_S
+    if grammar is None:
+        return None
+    try:
+        return parse(text, grammar, lambda: SYSTEM_CLOCK.monotonic() > deadline)
+    except OutOfTimeError:
+        return None
 
 
 def _templates(path: str, source: bytes) -> Iterator[tuple[int, bytes]]:

@@ -64,6 +64,9 @@ _GROUP_HELP = {
         Each row is hashed over the row before it and sealed with a key in the user state directory. `verify` names the
         first row that was changed, forged, removed or inserted, and says what is not proven. `export --recipe` tells
         how an export is verified without CodePlane.""",
+    "lessons": """List lessons, add decisions, and write both into the files that agents read.
+
+        Lessons are failures of verification and what fixed them, told by test id, path, error class and count.""",
     "memory": """Record, find, share, verify and forget what was learned.
 
         Memory is one file per repository. Every row is hashed, sealed and named in the ledger, so `verify` finds what
@@ -73,6 +76,9 @@ _GROUP_HELP = {
 
         A session gets a task of its own at its first changing call; `cpl task open` opens one for a session or for
         every session of this working tree, with limits of its own. A closed task is never opened again.""",
+    "trace": """Verify, export, import and count the trace: which call, under which intent, wrote which line.
+
+        The ledger holds the records; .orchestration/agent_trace.jsonl is their projection on this branch.""",
     "tests": "Show what test runs of this working tree showed. `cpl test` runs tests.",
 }
 

@@ -9,6 +9,7 @@ import click
 from codeplane.core.printable import counted
 from codeplane.surfaces.cli.main import OK
 from codeplane.surfaces.cli.output import json_option, print_json, progress_line, repo_option, set_option
+from codeplane.workspace.trace_files import ensure_attributes, ensure_trace_file
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, ensure_ignore_file, open_workspace
 
 
@@ -17,11 +18,13 @@ from codeplane.workspace.workspace import Workspace, WorkspaceRequest, ensure_ig
 @repo_option
 @set_option
 def command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # noqa: FBT001 - click passes flags by name.
-    """Write `.codeplane/` and `.cplignore`, bind the repository id, and say what was done."""
+    """Write `.codeplane/`, `.cplignore` and a block in `.gitattributes`, bind the repository id, say what was done."""
     document: dict[str, Any]
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
         was_known = workspace.chain.last_seq() > 0
         wrote_ignore = ensure_ignore_file(workspace.places)
+        wrote_attributes = ensure_attributes(workspace.editor, workspace.ids.new("init"))
+        ensure_trace_file(workspace.root)
         if not was_known:
             workspace.record("initialised", {"repo_id": workspace.repo_id})
         document = {
@@ -30,6 +33,7 @@ def command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # no
             "private_directory": str(workspace.places.private),
             "already_initialised": was_known,
             "wrote_cplignore": wrote_ignore,
+            "wrote_gitattributes": wrote_attributes,
             "index": _build(workspace),
         }
     if as_json:
@@ -40,6 +44,7 @@ def command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # no
         f"{'Already set up' if was_known else 'Set up'}: {document['repo_root']}",
         f"  .codeplane/  private data, hidden from git (repository id {document['repo_id']})",
         f"  .cplignore   {'written: what CodePlane never reads' if wrote_ignore else 'kept as it is'}",
+        f"  .gitattributes  {'written: git merges' if wrote_attributes else 'kept: git merges'} the trace of branches",
         f"  index        {counted(index['files'], 'file')}, {counted(index['definitions'], 'definition')}",
         "Next: `cpl up` starts the server; the README shows how to connect an agent.",
     ]

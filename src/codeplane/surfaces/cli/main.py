@@ -18,6 +18,7 @@ OK, FINDINGS, FAILURE = 0, 1, 2
 # One line per command: module, and the help that `cpl --help` shows without importing it.
 COMMANDS = {
     "approvals": "Show what waits for a person; approve or deny it.",
+    "blame": "Show the intent, agent and call behind each line.",
     "call": "Run any operation through the door.",
     "check": "Lint and test your changes: are they ready to commit?",
     "clear": "Remove derived data; with --all everything CodePlane stores here.",
@@ -34,6 +35,7 @@ COMMANDS = {
     "init": "Set this repository up for CodePlane.",
     "intent": "Add, list, show, select, close, check and import intents.",
     "ledger": "Read, verify and export the record of every call.",
+    "lessons": "List lessons, add decisions, write both for agents.",
     "lint": "Run the project's linters on changed files; --fix repairs.",
     "map": "Show what this repository is made of.",
     "memory": "Record, find, share, verify and forget what was learned.",
@@ -47,16 +49,33 @@ COMMANDS = {
     "task": "Open, close, reset, list and show tasks.",
     "test": "Run tests: all, some, or those that your changes affect.",
     "tests": "Show what the last test runs showed.",
+    "trace": "Verify, export, import and count the trace of every line.",
     "uninstall": "Remove everything CodePlane stores for this repository.",
     "undo": "Undo what an operation, a task or a session changed.",
     "up": "Start the server.",
+    "verify": "Name changed files that no intent covers, for CI.",
     "version": "Print the version.",
 }
 
 
 # Made from operations; every other command has a module of its own.
 _GENERATED = frozenset(
-    {"approvals", "controller", "explain", "graph", "intent", "ledger", "memory", "policy", "task", "tests"}
+    {
+        "approvals",
+        "blame",
+        "controller",
+        "explain",
+        "graph",
+        "intent",
+        "ledger",
+        "lessons",
+        "memory",
+        "policy",
+        "task",
+        "tests",
+        "trace",
+        "verify",
+    }
 )
 
 
