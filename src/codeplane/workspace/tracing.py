@@ -158,6 +158,9 @@ class TraceBook:
             if not rows:
                 return
             records = [record for row in rows for record in row.records]
+            if self.projection.marker() is None:
+                there = self.projection.ids()
+                records = [record for record in records if record["id"] not in there]
             head = self.projection.append(records, marker, rows[-1].seq)
         if head is not None:
             body = {**head.as_dict(), "row": rows[-1].seq}
