@@ -176,7 +176,7 @@ class TraceBook:
         for intent, found in places_of(records).items():
             places.setdefault(intent, set()).update(found)
         wanted = map_text(places, intents)
-        if wanted != text and (places or text):
+        if wanted != text:
             replace_file(self._root, RepoPath.parse(MAP_FILE), wanted.encode())
 
     @contextmanager
