@@ -17,6 +17,7 @@ from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.edit.appending import read_tail, replace_file
 from codeplane.git.contents import read_blobs
+from codeplane.git.object_lookup import has_object
 from codeplane.git.progress import progress_of
 from codeplane.git.repository import Repository, run_git
 from codeplane.govern.intents import IntentsDocument
@@ -100,6 +101,8 @@ class TraceBook:
         now = blob_id(file.before, cause.revision)
         last = index.last_at(printable_name(path), self._worktree)
         if index.knows_state(now) or (last is not None and last.after == now):
+            return None
+        if last is None and has_object(self._places.repository.common_dir, now):
             return None
         known = self._blobs([now, *([last.after] if last is not None and last.after else [])])
         if last is None and now in known:
