@@ -71,6 +71,11 @@ SLOW_MODULES = frozenset(
         "test_structure_bad_input",
         "test_symbols_bad_input",
         "test_tampering",
+        "test_trace_carrying",
+        "test_trace_commits",
+        "test_trace_replay",
+        "test_trace_verification",
+        "test_trace_vertical",
         "test_undo",
     }
 )

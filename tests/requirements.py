@@ -407,4 +407,49 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
         "the state is asked before the budget, and the budget before the arguments",
         ("test_the_first_turn_over_the_threshold_blocks_the_run",),
     ),
+    "TRACE-SURVIVES": (
+        "lines keep the right intent through rewritten histories, and none gets a wrong one",
+        ("test_surviving_lines_keep_their_intent",),
+    ),
+    "TRACE-TAMPER": (
+        "every change of the trace file is found, and git's own doings are no alarm",
+        (
+            "test_every_tampering_is_found_with_its_first_line",
+            "test_random_git_sessions_raise_no_alarm",
+            "test_a_union_merge_of_two_branches_verifies",
+            "test_a_clone_without_the_ledger_cannot_prove_the_tail",
+        ),
+    ),
+    "TRACE-CARRIED": (
+        "git operations carry uncommitted lines of the trace",
+        ("test_uncommitted_lines_are_there_after",),
+    ),
+    "TRACE-OUTSIDE": (
+        "changes behind our back are recorded honestly, and overlapping calls are candidates",
+        (
+            "test_a_change_by_a_person_between_calls_is_recorded_as_unknown",
+            "test_calls_that_overlap_are_candidates",
+            "test_a_command_is_traced",
+        ),
+    ),
+    "TRACE-RANGE": (
+        "exactly the changed files of a range without an intent are named",
+        ("test_exactly_the_files_without_an_intent_are_named",),
+    ),
+    "TRACE-EXCHANGE": (
+        "records and notes are exchanged without loss",
+        ("test_an_export_imports_without_loss", "test_notes_follow_the_grammar_and_come_back"),
+    ),
+    "TRACE-DURABLE": (
+        "a killed call is traced, and parallel writers leave no torn line",
+        ("test_a_killed_call_is_traced_by_the_next_one", "test_parallel_writers_leave_no_torn_line"),
+    ),
+    "LESSONS": (
+        "lessons hold nothing that agents could obey, once each, in the managed block alone",
+        (
+            "test_nothing_that_agents_could_obey_enters",
+            "test_the_same_failure_is_one_lesson_with_a_count",
+            "test_only_the_block_of_existing_files_is_written",
+        ),
+    ),
 }

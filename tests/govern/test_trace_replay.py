@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.effort import spread
 from support.traced import hands, traced_git
 from trace_replay.histories import SCENARIOS, Scenario, play
 from trace_replay.story import grade
@@ -13,7 +14,8 @@ from trace_replay.story import grade
 SEEDS = range(int(os.environ.get("CODEPLANE_SOAK", "1")))
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
+# Half of the kinds; `make soak` plays all of them ten times.
+@pytest.mark.parametrize("scenario", spread(SCENARIOS, 40), ids=lambda one: one.__name__)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_surviving_lines_keep_their_intent(scenario: Scenario, seed: int, tmp_path: Path) -> None:
     root = tmp_path / "repo"

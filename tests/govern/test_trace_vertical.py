@@ -62,7 +62,7 @@ def test_a_line_leads_to_intent_requirement_call_and_approver(door: Door) -> Non
     shown = result_of(call(door, "show_intent", {"intent_id": "INT-001"}))
     assert (shown["live_lines"], [one["path"] for one in shown["files"]]) == (1, ["src/json/provider.py"])
     # A change of one name is a refactoring; the deletion evolves the intent.
-    assert "- `src/json/old.py`\n" in (root / MAP_FILE).read_text(encoding="utf-8")
+    assert "- INT-001: `src/json/old.py`\n" in (root / MAP_FILE).read_text(encoding="utf-8")
     blamed = result_of(call(door, "git_inspect", {"action": "blame", "path": "src/json/provider.py"}))
     assert [one["intent"] for hunk in blamed["blame"] for one in hunk.get("trace") or ()] == ["INT-001"]
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeplane.core.ids import RandomIds
+from codeplane.govern.intents import parse_intents
+from codeplane.govern.trace.intent_map import map_text
 from codeplane.govern.trace.matching import UNTRACED
 from codeplane.govern.trace.records import Cause, TracedFile
 from codeplane.operations.catalog import OPERATIONS
@@ -23,7 +25,8 @@ SETUP: dict[str, str | bytes] = {
     ".orchestration/active_intents.yaml": INTENTS,
     # As `cpl init` leaves it: without the file in the first commit, git could not merge two that add it.
     ".orchestration/agent_trace.jsonl": "",
-    ".gitattributes": ".orchestration/agent_trace.jsonl merge=union\n",
+    ".orchestration/intent_map.md": map_text({}, parse_intents(INTENTS)),
+    ".gitattributes": ".orchestration/agent_trace.jsonl merge=union\n.orchestration/intent_map.md merge=union\n",
 }
 
 

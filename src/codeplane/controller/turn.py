@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from filelock import FileLock, Timeout
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from codeplane.controller.codes import Code, Violation, codes_of
 from codeplane.controller.events import NOTED, OPERATION
@@ -43,6 +43,7 @@ from codeplane.operations.operation import CallContext, Example, Operation, Plan
 from codeplane.workspace.workspace import Workspace
 
 _LOCK_SECONDS: Final = 60.0
+_LARGEST_NUMBER: Final = 2**53
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
 _OBJECT: Final[dict[str, Any]] = {"type": "object"}
 _IDS: Final = (("runSessionId", "run"), ("workId", "work"), ("agentId", "agent"))
@@ -62,6 +63,21 @@ class TurnRequest(Request):
     verb: Any = Field(None, description="Such as list_available_verbs.", json_schema_extra=_TEXT)
     args: Any = Field(None, description="Arguments of the verb.", json_schema_extra=_OBJECT)
     traceMeta: Any = Field(None, json_schema_extra=_OBJECT)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _can_be_recorded(cls, data: Any) -> Any:
+        """Refuse numbers that JSON cannot carry exactly: a turn with one could not be recorded."""
+        waiting = [data]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, Mapping):
+                waiting.extend(value.values())
+            elif isinstance(value, list):
+                waiting.extend(value)
+            elif isinstance(value, int | float) and not -_LARGEST_NUMBER < value < _LARGEST_NUMBER:
+                raise ValueError("a number is too large for JSON")
+        return data
 
 
 @dataclass(frozen=True, slots=True)

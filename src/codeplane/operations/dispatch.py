@@ -20,7 +20,6 @@ from codeplane.operations.perform import Door, perform, reject
 
 CALL = "call"
 _MAX_DEPTH = 32
-_LARGEST_NUMBER = 2**53
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -233,8 +232,6 @@ def check_size(arguments: Mapping[str, Any], limit: int) -> None:
             raise CodePlaneError("PAYLOAD_TOO_LARGE", f"The arguments are nested more than {_MAX_DEPTH} levels deep.")
         if isinstance(value, str):
             size += _length(value)
-        elif isinstance(value, int | float):
-            _check_number(value)
         elif isinstance(value, Mapping):
             size += len(value)
             # A program's keys may be tuples of anything.
@@ -248,13 +245,6 @@ def check_size(arguments: Mapping[str, Any], limit: int) -> None:
                 f"The arguments have more than {limit} characters.",
                 details={"limit": limit},
             )
-
-
-def _check_number(value: float) -> None:
-    # Such a number can be neither recorded exactly nor compared with what others read.
-    if not -_LARGEST_NUMBER < value < _LARGEST_NUMBER:
-        hint = "Send a smaller number."
-        raise CodePlaneError("INVALID_ARGUMENTS", "A number is too large for JSON.", hint=hint)
 
 
 def _length(text: str) -> int:

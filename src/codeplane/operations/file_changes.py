@@ -75,6 +75,7 @@ def note_changes(context: CallContext, plans: Sequence[FilePlan]) -> None:
         context.changes.append(FileChange(one.where.real.text, old_hash, new_hash, *counts, one.touched.symbols))
         if one.touched.facts is not None and after is not None:
             workspace.index.offer(dialect_of(one.where.real.text), after.data, one.touched.facts)
+            context.definitions[one.where.real.text] = one.touched.facts.definitions
     _warn_of_other_changes(context, plans)
     context.warnings.extend(f"{one.where.asked} was not UTF-8; it is now" for one in plans if one.text.is_converted)
     _advise_patches(context, plans)

@@ -203,6 +203,8 @@ def _needs_person_to_import(workspace: Workspace, request: ImportIntentsRequest)
 
 def _intent_facts(result: Document) -> Shown:
     document = result.model_dump()
+    if "files" in document:
+        document["files"] = [f"{one['path']} ({one['lines']})" for one in document["files"]]
     pairs = [(name.replace("_", " "), cell(value)) for name, value in document.items() if value is not None]
     return (Facts(tuple(pairs)),)
 

@@ -1,6 +1,6 @@
 """What an operation is: a name, its types, its effects, its handler, and the text that says when to use it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -21,6 +21,7 @@ from codeplane.operations.models import Request, Result
 from codeplane.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from codeplane.languages.facts import Definition
     from codeplane.workspace.git_bracket import GitBracket
 
 RequestT = TypeVar("RequestT", bound=Request)
@@ -47,6 +48,7 @@ class CallContext:
     `is_index_fresh` says that the index matches the files.
     `position` is where the previous page ended, None on the first page; `next_page` returns the cursor of the next one.
     `seen` takes the hashes of files that the answer shows, `noted` what else belongs in the call's row.
+    `definitions` takes those of files that were written, by path, so that nobody has to parse them again.
     `judge` asks the gate about paths that became known only while the call runs; a refusal ends the call there.
     """
 
@@ -65,6 +67,7 @@ class CallContext:
     bracket: "GitBracket | None" = None
     seen: dict[str, str] = field(default_factory=dict)
     noted: dict[str, Any] = field(default_factory=dict)
+    definitions: dict[str, Sequence["Definition"]] = field(default_factory=dict)
     position: Position | None = None
     next_page: Callable[[Mapping[str, Any]], str] = lambda _position: ""
     judge: Callable[[Iterable[str]], None] = lambda _paths: None

@@ -33,7 +33,7 @@ def trace_call(workspace: Workspace, call: Call) -> None:
     if not changes:
         return
     cause = _cause(workspace, call)
-    files = traced_files(changes)
+    files = [replace(one, definitions=context.definitions.get(one.path)) for one in traced_files(changes)]
     records = workspace.trace.records_of(files, replace(cause, mutation_class=_class_of(call, files)))
     records += _formatted(workspace, call, files, records, cause)
     context.noted[FIELD] = records

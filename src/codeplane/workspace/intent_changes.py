@@ -28,8 +28,7 @@ def intents_text(workspace: Workspace) -> str | None:
 def written_paths(workspace: Workspace) -> tuple[RepoPath, ...]:
     """Return what saving intents writes: the file, the empty trace file where there is none yet, and the map."""
     new_trace = () if (workspace.root / TRACE_PATH.text).exists() else (TRACE_PATH,)
-    old_map = (MAP_PATH,) if (workspace.root / MAP_PATH.text).exists() else ()
-    return (INTENTS_PATH, *new_trace, *old_map)
+    return (INTENTS_PATH, *new_trace, MAP_PATH)
 
 
 def save_intents(workspace: Workspace, call_id: str, text: str) -> None:

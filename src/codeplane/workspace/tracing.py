@@ -17,6 +17,7 @@ from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.edit.appending import read_tail, replace_file
 from codeplane.git.contents import read_blobs
+from codeplane.git.object_lookup import has_object
 from codeplane.git.progress import progress_of
 from codeplane.git.repository import Repository, run_git
 from codeplane.govern.intents import IntentsDocument
@@ -101,6 +102,8 @@ class TraceBook:
         last = index.last_at(printable_name(path), self._worktree)
         if index.knows_state(now) or (last is not None and last.after == now):
             return None
+        if last is None and has_object(self._places.repository.common_dir, now):
+            return None
         known = self._blobs([now, *([last.after] if last is not None and last.after else [])])
         if last is None and now in known:
             # Git has it: its history tells who wrote it.
@@ -158,6 +161,9 @@ class TraceBook:
             if not rows:
                 return
             records = [record for row in rows for record in row.records]
+            if self.projection.marker() is None:
+                there = self.projection.ids()
+                records = [record for record in records if record["id"] not in there]
             head = self.projection.append(records, marker, rows[-1].seq)
         if head is not None:
             body = {**head.as_dict(), "row": rows[-1].seq}
@@ -173,7 +179,7 @@ class TraceBook:
         for intent, found in places_of(records).items():
             places.setdefault(intent, set()).update(found)
         wanted = map_text(places, intents)
-        if wanted != text and (places or text):
+        if wanted != text:
             replace_file(self._root, RepoPath.parse(MAP_FILE), wanted.encode())
 
     @contextmanager

@@ -12,8 +12,8 @@ from codeplane.govern.mutation_class import INTENT_EVOLUTION
 from codeplane.govern.trace.records import VENDOR
 
 _HEAD: Final = "# Intent map\n\nWritten by CodePlane: which files and symbols each intent has shaped.\n"
-_SECTION: Final = re.compile(r"## ([A-Za-z0-9][A-Za-z0-9._-]{0,63})(?: .*)?")
-_ENTRY: Final = re.compile(r"- `([^`]+)`(?: · `([^`]+)`)?")
+# Every line names its intent, because a merge may put it below another heading.
+_ENTRY: Final = re.compile(r"- ([A-Za-z0-9][A-Za-z0-9._-]{0,63}): `([^`]+)`(?: · `([^`]+)`)?")
 _SCOPE: Final = "scope "
 
 # By intent: pairs of a path and a symbol, which is empty for the file itself.
@@ -23,14 +23,10 @@ Places = dict[str, set[tuple[str, str]]]
 def places_in(text: str) -> Places:
     """Return what a map says; lines of another form are passed over, so that merged files can be read."""
     found: Places = {}
-    intent = ""
     for line in text.splitlines():
-        section, entry = _SECTION.fullmatch(line), _ENTRY.fullmatch(line)
-        if section is not None:
-            intent = section[1]
-            found.setdefault(intent, set())
-        elif entry is not None and intent:
-            found[intent].add((entry[1], entry[2] or ""))
+        entry = _ENTRY.fullmatch(line)
+        if entry is not None:
+            found.setdefault(entry[1], set()).add((entry[2], entry[3] or ""))
     return found
 
 
@@ -60,7 +56,7 @@ def map_text(places: Places, intents: IntentsDocument | None) -> str:
         parts += [f"{_SCOPE}`{pattern}`\n" for pattern in (sorted(one.owned_scope) if one is not None else ())]
         entries = sorted(places.get(intent, ()))
         parts.append("\n" if entries and one is not None and one.owned_scope else "")
-        parts += [f"- `{path}`" + (f" · `{symbol}`" if symbol else "") + "\n" for path, symbol in entries]
+        parts += [f"- {intent}: `{path}`" + (f" · `{symbol}`" if symbol else "") + "\n" for path, symbol in entries]
     return "".join(parts)
 
 

@@ -75,6 +75,7 @@ class Matcher:
         self._states: dict[str, State] = {}
         self._entries: dict[int, Entry] = {}
         self._busy: set[str] = set()
+        self._removed: dict[int, dict[bytes, Owned]] = {}
 
     def owners_of(self, path: str, blob: str, data: bytes) -> list[Owned]:
         """Return the owner of each line of a text."""
@@ -104,7 +105,7 @@ class Matcher:
             if entry is None:
                 self._states[at] = self._base(at)
                 break
-            self._entries[entry.number] = entry
+            entry = self._entries.setdefault(entry.number, entry)
             chain.append(entry)
             at = entry.before
         for entry in reversed(chain):
@@ -159,14 +160,25 @@ class Matcher:
             return found
         others = [one for one in self._index.of_call(entry.call_id) if one.path != entry.path]
         for other in (*self._index.before_in_session(entry, _MOVE_WINDOW), *others, entry):
-            hunks = [hunk for hunk in other.record.hunks() if hunk.n_old]
-            if not hunks or other.before is None:
-                continue
-            state = self.state(other.before)
-            for hunk in hunks:
-                for i in range(hunk.old_start, min(hunk.old_start + hunk.n_old, len(state.keys))):
-                    if state.keys[i] and is_distinctive(loose_of(state.keys[i])):
-                        found.setdefault(loose_of(state.keys[i]), state.owners[i])
+            for loose, owned in self._removed_by(other).items():
+                found.setdefault(loose, owned)
+        return found
+
+    def _removed_by(self, entry: Entry) -> dict[bytes, Owned]:
+        """Return the distinctive lines that a record took out, with their owners."""
+        found = self._removed.get(entry.number)
+        if found is not None:
+            return found
+        found = {}
+        kept = self._entries.setdefault(entry.number, entry)
+        hunks = [hunk for hunk in kept.record.hunks() if hunk.n_old]
+        state = self.state(kept.before) if hunks and kept.before is not None else State()
+        for hunk in hunks:
+            for i in range(hunk.old_start, min(hunk.old_start + hunk.n_old, len(state.keys))):
+                if state.keys[i] and is_distinctive(loose_of(state.keys[i])):
+                    found.setdefault(loose_of(state.keys[i]), state.owners[i])
+        if not self._busy.intersection({kept.before}):
+            self._removed[entry.number] = found
         return found
 
     def _resolved(self, keys: Sequence[bytes], path: str, before: int | None) -> list[Owned]:

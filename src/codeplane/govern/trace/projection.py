@@ -90,10 +90,32 @@ class Projection:
         return head
 
     def note(self, marker: Marker) -> None:
-        """Keep what was written last; if this is lost, the file and the ledger's heads tell."""
-        unseen = self._marker.with_suffix(".new")
-        unseen.write_text(marker.as_text(), encoding="utf-8")
-        unseen.rename(self._marker)
+        """Keep what was written last; if this is lost or torn, the file and the ledger's heads tell.
+
+        It is overwritten in place: replacing a file makes some file systems wait for the disk.
+        """
+        data = marker.as_text().encode()
+        descriptor = os.open(self._marker, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.pwrite(descriptor, data, 0)
+            os.ftruncate(descriptor, len(data))
+        finally:
+            os.close(descriptor)
+
+    def ids(self) -> set[str]:
+        """Return the ids of all records in the file, for when nobody knows what was written last."""
+        found: set[str] = set()
+        try:
+            file = self.place.open("rb")
+        except OSError:
+            return found
+        with file:
+            for line in file:
+                with suppress(ValueError, TypeError):
+                    one = read_line(line.decode("utf-8").rstrip("\r\n"))
+                    if one is not None:
+                        found.add(one.record_id)
+        return found
 
     def _next(self, known: Marker | None) -> tuple[Head, Head | None]:
         """Return the head to go on from: ours if the file still ends with it, else that of a new segment."""

@@ -4,6 +4,7 @@ import uuid
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -42,12 +43,16 @@ Definitions = Callable[[str, bytes], Sequence[Definition]]
 
 @dataclass(frozen=True, slots=True)
 class TracedFile:
-    """One file before and after; None means no file. `previous_path` is where it was before a rename."""
+    """One file before and after; None means no file. `previous_path` is where it was before a rename.
+
+    `definitions` are those of the new content, where the caller has them already.
+    """
 
     path: str
     before: bytes | None
     after: bytes | None
     previous_path: str | None = None
+    definitions: Sequence[Definition] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +211,7 @@ def _ranges(file: TracedFile, definitions: Definitions) -> list[dict[str, Any]]:
     if len(old) + len(new) > 2 * MAX_LINES:
         return []
     hunks = _changed_parts(old, new)
-    nodes = _nodes(file.path, after, definitions) if any(end > start for _, _, start, end in hunks) else None
+    nodes = _nodes(file, after, definitions) if any(end > start for _, _, start, end in hunks) else None
     found = []
     for old_start, old_end, start, end in hunks:
         one: dict[str, Any] = {"old_start": old_start + 1, "old_lines": old_end - old_start}
@@ -244,10 +249,10 @@ class _Node(NamedTuple):
     end: int
 
 
-def _nodes(path: str, after: bytes, definitions: Definitions) -> list[_Node] | None:
+def _nodes(file: TracedFile, after: bytes, definitions: Definitions) -> list[_Node] | None:
     """Return the syntax nodes of a file with first and last line, None when it cannot be parsed."""
     try:
-        found = definitions(path, after)
+        found = file.definitions if file.definitions is not None else definitions(file.path, after)
     except (ValueError, RecursionError):
         return None
     if not found:
@@ -288,7 +293,7 @@ def _syntax(nodes: list[_Node] | None, after: bytes, first: int, last: int) -> d
     return {"ast_status": "ok", "ast_nodes": shown}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReadRecord:
     """The part of a record that blame needs; `body` is all of it."""
 
@@ -306,6 +311,10 @@ class ReadRecord:
 
     def hunks(self) -> list[Hunk]:
         """Return the changed parts in order; raises ValueError for fields that do not fit."""
+        return self._hunks
+
+    @cached_property
+    def _hunks(self) -> list[Hunk]:
         found = []
         for one in self.ours.get("modified_ranges", ()):
             keys = unpacked(one["lines"]) if "lines" in one else []

@@ -24,7 +24,8 @@ def command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # no
         was_known = workspace.chain.last_seq() > 0
         wrote_ignore = ensure_ignore_file(workspace.places)
         wrote_attributes = ensure_attributes(workspace.editor, workspace.ids.new("init"))
-        ensure_trace_file(workspace.root)
+        if ensure_trace_file(workspace.root):
+            workspace.trace.update_map(workspace.gate.rules().intents)
         if not was_known:
             workspace.record("initialised", {"repo_id": workspace.repo_id})
         document = {
