@@ -44,7 +44,8 @@ def test_every_operation_of_the_catalog_loads(name: str) -> None:
 def test_every_operation_that_is_written_is_in_the_catalog() -> None:
     modules = Path(codeplane.operations.__file__).parent.glob("*.py")
     written = {path.stem for path in modules if " = Operation(\n" in path.read_text(encoding="utf-8")}
-    assert written == {module_of(name).rpartition(".")[2] for name in OPERATIONS}
+    modules_of_catalog = {module_of(name) for name in OPERATIONS}
+    assert written == {one.rpartition(".")[2] for one in modules_of_catalog if ".operations." in one}
 
 
 def test_a_server_that_lists_its_tools_has_imported_nothing_that_only_calls_need() -> None:
