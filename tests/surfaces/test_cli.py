@@ -268,7 +268,7 @@ def test_init_keeps_an_ignore_file_that_is_there(sandbox: Sandbox, sample_repo: 
 def test_init_hides_the_private_directory_from_git(sandbox: Sandbox, sample_repo: Path) -> None:
     run_cpl(sandbox, sample_repo, "init")
 
-    assert git(sandbox, sample_repo, "status", "--porcelain") == "?? .cplignore\n"
+    assert git(sandbox, sample_repo, "status", "--porcelain") == "?? .cplignore\n?? .gitattributes\n"
 
 
 def test_clear_removes_derived_data_and_keeps_the_ledger(sandbox: Sandbox, sample_repo: Path) -> None:

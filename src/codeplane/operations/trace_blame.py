@@ -152,7 +152,7 @@ def _render(result: TraceBlameResult) -> str:
 TRACE_BLAME = Operation(
     name=NAME,
     family="trace",
-    summary="Tell why lines are here: intent, requirement, agent, call and approval behind each, and the commit.",
+    summary="Tell why lines are here: intent, agent, call, approval, commit.",
     request_type=TraceBlameRequest,
     result_type=TraceBlameResult,
     effect=EffectClass.READ,

@@ -18,7 +18,7 @@ OK, FINDINGS, FAILURE = 0, 1, 2
 # One line per command: module, and the help that `cpl --help` shows without importing it.
 COMMANDS = {
     "approvals": "Show what waits for a person; approve or deny it.",
-    "blame": "Show the intent, agent and call behind each line.",
+    "blame": "Tell why lines are here: intent, agent, call, approval, commit.",
     "call": "Run any operation through the door.",
     "check": "Lint and test your changes: are they ready to commit?",
     "clear": "Remove derived data; with --all everything CodePlane stores here.",
@@ -51,7 +51,7 @@ COMMANDS = {
     "uninstall": "Remove everything CodePlane stores for this repository.",
     "undo": "Undo what an operation, a task or a session changed.",
     "up": "Start the server.",
-    "verify": "Name changed files that no intent covers, for CI.",
+    "verify": "Name the changed files of commits that no intent covers.",
     "version": "Print the version.",
 }
 
