@@ -63,7 +63,7 @@ def _state(tmp_path: Path) -> dict[str, bytes]:
         for path in files
         if (".codeplane" not in path.parts or path.name == "config.yaml")
         # The trace of what was written inside the scope.
-        and path.name != "agent_trace.jsonl"
+        and path.name not in {"agent_trace.jsonl", "intent_map.md"}
         and not path.is_relative_to(tmp_path / "repo/src/json")
     }
 

@@ -51,6 +51,7 @@ STEPS: list[Step] = [
     ("git_status", {}),
     ("git_log", {}),
     ("git_history", {"path": "src/app.py"}),
+    ("trace_blame", {"path": "src/app.py"}),
     ("git_inspect", {"ref": "HEAD"}),
     ("git_branch", {"action": "create", "name": "topic"}),
     ("git_branch", {"action": "tag", "name": "v1"}),
