@@ -1,5 +1,25 @@
 """A block of lines between two markers in a file that people own; nothing outside of it is touched."""
 
+from collections.abc import Mapping
+from typing import Final
+
+LESSONS: Final = ("<!-- BEGIN CodePlane lessons (managed) -->", "<!-- END CodePlane lessons (managed) -->")
+ATTRIBUTES: Final = ("# BEGIN CodePlane (managed)", "# END CodePlane (managed)")
+# The files that may have a block, with its markers. Agents change such a file, never the block.
+MANAGED: Final[Mapping[str, tuple[str, str]]] = {
+    **dict.fromkeys(("AGENTS.md", "CLAUDE.md", "AGENT.md"), LESSONS),
+    ".gitattributes": ATTRIBUTES,
+}
+
+
+def changes_block(path: str, before: bytes | None, after: bytes | None) -> bool:
+    """Tell whether a change of a file touches its managed block."""
+    markers = MANAGED.get(path)
+    if markers is None:
+        return False
+    texts = [(one or b"").decode("utf-8", "replace") for one in (before, after)]
+    return block_in(texts[0], *markers) != block_in(texts[1], *markers)
+
 
 def with_block(text: str, begin: str, end: str, lines: tuple[str, ...]) -> str:
     """Return the text with these lines as its block; no lines remove it. A new block goes to the end.

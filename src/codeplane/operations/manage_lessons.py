@@ -8,7 +8,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import counted
 from codeplane.edit.images import FileImage
-from codeplane.edit.managed_block import with_block
+from codeplane.edit.managed_block import LESSONS, with_block
 from codeplane.edit.records import Change
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.memory.lessons import Lesson, add_decision, lesson_lines, lessons
@@ -19,8 +19,6 @@ from codeplane.operations.operation import Audience, CallContext, Example, Opera
 from codeplane.workspace.workspace import Workspace
 
 _FAMILY: Final = "lessons"
-BEGIN: Final = "<!-- BEGIN CodePlane lessons (managed) -->"
-END: Final = "<!-- END CodePlane lessons (managed) -->"
 FILES: Final = tuple(RepoPath.parse(name) for name in ("AGENTS.md", "CLAUDE.md", "AGENT.md"))
 _NONE: Final = "None of AGENTS.md, CLAUDE.md and AGENT.md exists, so nothing is written; create one of them first."
 
@@ -101,7 +99,7 @@ def _change(workspace: Workspace, path: RepoPath, lines: tuple[str, ...]) -> Cha
         text = found.image.data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise CodePlaneError("VALIDATION_ERROR", f"{path} is not UTF-8 text; it was left as it is.") from error
-    wanted = with_block(text, BEGIN, END, lines)
+    wanted = with_block(text, *LESSONS, lines)
     after = FileImage(wanted.encode(), found.image.mode)
     return Change(path, found.image, after) if wanted != text else None
 

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+from codeplane.core.callers import CallerKind
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import counted
+from codeplane.edit.managed_block import changes_block
 from codeplane.edit.texts import read_text
 from codeplane.index.ignore_rules import matcher_for
 from codeplane.index.impact import AffectedTests
@@ -134,6 +136,18 @@ def _effects(request: WriteSourceRequest, files: Sequence[EditedFile]) -> Effect
     return Effects(writes=writes, deletes=deletes, destructive=bool(deletes), anchored=writes)
 
 
+def _check_managed_blocks(context: CallContext, plans: Sequence[FilePlan]) -> None:
+    """Refuse an agent's change inside a block that CodePlane writes for people."""
+    if context.caller.kind is CallerKind.PERSON:
+        return
+    for one in plans:
+        before, after = one.change.before, one.change.after
+        path = one.where.real.text
+        if changes_block(path, before.data if before else None, after.data if after else None):
+            hint = "Change the rest of the file; a person changes the block with `cpl lessons` or `cpl init`."
+            raise CodePlaneError("PROTECTED_PATH", f"{path} has a block that CodePlane manages.", hint=hint)
+
+
 @dataclass(slots=True)
 class _Writing:
     """One call on its way: which edits go into which file, and what was known only before they were made.
@@ -170,6 +184,7 @@ class _Writing:
         context, workspace = self.context, self.context.workspace
         plans = [planned_file(context, self.request, edits) for edits in self.files]
         check_not_ignored(workspace, [one.where.real for one in plans], allow_ignored=self.request.allow_ignored)
+        _check_managed_blocks(context, plans)
         self.plans = [replace(one, touched=touched_definitions(workspace, one)) for one in plans]
         if self.request.dry_run:
             return

@@ -8,14 +8,13 @@ from codeplane.core.paths import RepoPath
 from codeplane.edit.appending import append_lines
 from codeplane.edit.editor import Editor
 from codeplane.edit.images import FileImage
+from codeplane.edit.managed_block import ATTRIBUTES as MARKERS
 from codeplane.edit.managed_block import with_block
 from codeplane.edit.records import Change
 from codeplane.govern.trace.files import MAP_FILE
 from codeplane.govern.trace.projection import TRACE_PATH
 
 ATTRIBUTES: Final = RepoPath.parse(".gitattributes")
-_BEGIN: Final = "# BEGIN CodePlane (managed)"
-_END: Final = "# END CodePlane (managed)"
 _LINES: Final = (f"{TRACE_PATH.text} merge=union", f"{MAP_FILE} merge=union")
 
 
@@ -33,7 +32,7 @@ def ensure_attributes(editor: Editor, batch_id: str) -> bool:
         message = ".gitattributes is not UTF-8 text."
         hint = f"Add `{_LINES[0]}` to it by hand."
         raise CodePlaneError("VALIDATION_ERROR", message, hint=hint) from error
-    wanted = with_block(text, _BEGIN, _END, _LINES)
+    wanted = with_block(text, *MARKERS, _LINES)
     if wanted == text:
         return False
     mode = before.mode if before is not None else None
