@@ -246,7 +246,7 @@ def _try(root: Path, *arguments: str) -> None:
 
 @pytest.mark.slow
 def test_random_git_sessions_raise_no_alarm(tmp_path: Path) -> None:
-    # A hundred in `make soak`; a thousand were run once.
+    # 25 in `make soak`; a thousand were run once.
     for seed in range(repeated(10) // 4):
         rng = Random(seed)
         root = make_repository(tmp_path / f"repo-{seed}", {**SETUP, "a.py": "first = 1\n"})
