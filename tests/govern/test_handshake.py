@@ -38,6 +38,7 @@ ARGUMENTS: dict[str, dict[str, object]] = {
     "git_worktree": {"action": "add", "path": "../tree", "ref": "other"},
     "lint_check": {},
     "refactor_apply": {},
+    "run_check_command": {"argv": ["true"]},
     "run_test_targets": {},
     "undo": {},
     "update_project_context": {"enabled": True},
