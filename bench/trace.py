@@ -19,23 +19,27 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.ids import RandomIds
 from codeplane.core.processes import ProcessRequest, run_process
+from codeplane.govern.approvals import PersonsAnswer
 from codeplane.govern.trace.files import TRACE_FILE
 from codeplane.govern.trace.ledger_records import FIELD, TRACED_KIND
 from codeplane.govern.trace.records import Cause, TracedFile
-from codeplane.ledger.chain import NewEvent
+from codeplane.ledger.chain import NewEvent, RowFilter
+from codeplane.operations.agent_calls import answer_event
+from codeplane.operations.agent_events import AgentEvent, EventKind, ToolKind, ToolUse
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.perform import Door
-from codeplane.workspace.command_watch import CommandWatch
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
 
 INTENTS = "active_intents:\n  - {id: INT-001, name: Work, status: active, owned_scope: ['**']}\n"
+ENDED = RowFilter(kinds=("finished",), limit=5)
 AGENT = Caller(CallerKind.AGENT, "mcp", "bench", "bench")
 
 
@@ -187,6 +191,19 @@ COMMANDS = (
 )
 
 
+def event_of(root: Path, command: str, call_id: str) -> AgentEvent:
+    """Return the event before a shell command of an agent."""
+    tool = ToolUse("Bash", "claude:Bash", ToolKind.COMMAND, {"command": command}, command=command)
+    return AgentEvent("claude", EventKind.BEFORE_TOOL, "", "bench", call_id, cwd=str(root), tool=tool)
+
+
+def trust(door: Door, root: Path) -> None:
+    """Select the intent in the agent's shell, and let a person approve its commands for the session."""
+    answer_event(door, event_of(root, "cpl intent select INT-001", "select"))
+    held = answer_event(door, event_of(root, "rm nothing", "first"))
+    door.workspace.gate.approvals.decide(held.hold_id, PersonsAnswer(approves=True, by="bench", scope="session"))
+
+
 def measure_shell(root: Path, n_files: int, n_commands: int) -> None:
     """Watch shell commands in a large repository."""
     rng = random.Random(2)
@@ -194,17 +211,23 @@ def measure_shell(root: Path, n_files: int, n_commands: int) -> None:
         f"d{i // 100}/file_{i % 100}.py": "".join(f"value_{i}_{j} = {j}\n" for j in range(10)) for i in range(n_files)
     }
     with make(root, files) as workspace:
-        added, floors, right, wanted = [], [], 0, 0
+        door = Door(workspace, OPERATIONS)
+        trust(door, root)
+        workspace.refresh_index()
+        added, floors, calls, right, wanted = [], [], {}, 0, 0
         unused = rng.sample(range(50, 100), 50)
         for number in range(n_commands):
             command = COMMANDS[number % len(COMMANDS)].format(
                 n=number, d=rng.randrange(n_files // 100), f=rng.randrange(50), g=unused[number % 50]
             )
-            watch = CommandWatch(workspace, cause(workspace, f"shell_{number}"))
-            took = timed(watch.begin)
+            event = event_of(root, command, f"shell_{number}")
+            took = timed(partial(answer_event, door, event))
             subprocess.run(("bash", "-c", command), cwd=root, check=False, timeout=60)
-            took += timed(watch.finish)
+            after = replace(event, kind=EventKind.AFTER_TOOL)
+            took += timed(partial(answer_event, door, after))
             added.append(took)
+            ended = next(row for row in workspace.chain.rows(ENDED) if row.operation == "claude:Bash")
+            calls[f"shell_{number}"] = str(ended.call_id)
             floors.append(2 * timed(lambda: git(root, "status", "--porcelain")))
         index = workspace.trace.index()
         for path in sorted(root.rglob("*.py")):
@@ -218,7 +241,7 @@ def measure_shell(root: Path, n_files: int, n_commands: int) -> None:
                 wanted += 1
                 entry = index.entry(owned.number) if owned.number > 0 else None
                 call_id = "shell_" + line.split(" ")[0].rsplit("_", 1)[1]
-                right += entry is not None and entry.call_id == call_id
+                right += entry is not None and entry.call_id == calls[call_id]
         tail = sorted(added)[int(len(added) * 0.95)]
         ratio = statistics.median(added) / statistics.median(floors)
         print(

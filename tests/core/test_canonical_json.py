@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeplane.core.canonical_json import canonical_bytes, canonical_text, digest
+from codeplane.core.canonical_json import canonical_bytes, canonical_text, digest, representable
 from codeplane.core.errors import CodePlaneError
 
 _SCALARS = (
@@ -137,3 +137,11 @@ def test_reading_the_canonical_form_back_gives_the_same_canonical_form(value: An
     once = canonical_bytes(value)
     # Integral floats above 2**53 come back as integers, which the form refuses: read every number as a float.
     assert canonical_bytes(json.loads(once, parse_int=float)) == once
+
+
+def test_json_of_strangers_gets_a_form_that_can_be_written() -> None:
+    given = {"big": 10**30, "exact": 2**53 - 1, "nan": float("nan"), "cut": ["\ud800", "ü"], "flag": True}
+    digest(representable(given))
+    assert representable(given)["exact"] == 2**53 - 1
+    assert digest(representable({"id": 2**60})) != digest(representable({"id": 2**60 + 1}))
+    assert representable(representable(given)) == representable(given)

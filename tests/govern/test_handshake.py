@@ -36,16 +36,18 @@ ARGUMENTS: dict[str, dict[str, object]] = {
     "git_stash": {"action": "push"},
     "git_submodule": {"action": "init"},
     "git_worktree": {"action": "add", "path": "../tree", "ref": "other"},
+    "install_hooks": {},
     "lint_check": {},
     "refactor_apply": {},
     "run_check_command": {"argv": ["true"]},
     "run_test_targets": {},
     "undo": {},
+    "uninstall_hooks": {},
     "update_project_context": {"enabled": True},
     "write_source": {"edits": [{"path": "README.md", "expected_content": "# Sample", "new_content": "# X"}]},
 }
 # They wait for a person, whatever intent is selected.
-RESERVED = {"update_project_context"}
+RESERVED = {"install_hooks", "uninstall_hooks", "update_project_context"}
 
 
 @pytest.fixture

@@ -32,20 +32,22 @@ def allowed(door: Door, name: str, arguments: dict[str, Any]) -> Answer:
     return call(door, name, arguments)
 
 
-@pytest.mark.parametrize(
-    ("tool", "answer"),
-    [
-        ("install_hooks", {"installed": False, "hooks": [], "settings_updated": False}),
-        ("uninstall_hooks", {"uninstalled": False, "removed_count": 0, "removed_hooks": []}),
-    ],
-)
-def test_hooks_are_held_and_then_nothing_is_touched(door: Door, tool: str, answer: dict[str, Any]) -> None:
-    settings = {".claude/settings.json": '{"hooks": {"Notification": [{"command": "mine.sh"}]}}', "mine.sh": "echo\n"}
+def test_hooks_are_held_then_installed_beside_those_of_others_and_removed(door: Door) -> None:
+    settings = {".claude/settings.local.json": '{"hooks": {"Notification": [{"command": "mine.sh"}]}}\n'}
     write(door.workspace.root, dict(settings))
-    done = result_of(allowed(door, tool, {"hooks": "all"}))
-    assert {name: done[name] for name in answer} == answer
-    assert "no hooks" in done["message"]
+    place = door.workspace.root / ".claude/settings.local.json"
+    done = result_of(allowed(door, "install_hooks", {"hooks": "all"}))
+    assert (done["installed"], done["settings_updated"], done["location"]) == (
+        True,
+        True,
+        ".claude/settings.local.json",
+    )
+    assert {"name": "PreToolUse"} in done["hooks"]
+    assert "codeplane-hook" in place.read_text(encoding="utf-8")
+    gone = result_of(allowed(door, "uninstall_hooks", {}))
+    assert (gone["uninstalled"], gone["removed_count"]) == (True, len(done["hooks"]))
     assert {name: (door.workspace.root / name).read_text(encoding="utf-8") for name in settings} == settings
+    assert result_of(allowed(door, "uninstall_hooks", {"project_hooks": True}))["uninstalled"] is False
 
 
 def test_project_context_is_held_written_through_the_editor_and_can_be_undone(door: Door) -> None:

@@ -19,7 +19,7 @@ class Caller:
     `session_id` is the secret id that the client sent to join or resume a session.
     `is_lasting` marks a connection whose name is unguessable and outlives the server, as a bridge's does: the next
     server finds its session by that name.
-    `proof` says how a person has shown to be one, for the record.
+    `proof` says how a person has shown to be one, for the record. `model` is the one that an agent says it uses.
     """
 
     kind: CallerKind
@@ -29,3 +29,4 @@ class Caller:
     session_id: str | None = None
     is_lasting: bool = False
     proof: str = ""
+    model: str = ""

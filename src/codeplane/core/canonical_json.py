@@ -1,11 +1,14 @@
 """JSON with one spelling for each value (RFC 8785), for digests, signatures and comparisons."""
 
-from typing import Any
+import math
+from typing import Any, Final
 
 import rfc8785
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_bytes
+
+_FIRST_INEXACT: Final = 2**53
 
 
 def canonical_bytes(value: Any) -> bytes:
@@ -35,6 +38,28 @@ def canonical_text(value: Any) -> str:
 def digest(value: Any) -> str:
     """Return the SHA-256 of the canonical form in hexadecimal; raises what `canonical_bytes` raises."""
     return sha256_bytes(canonical_bytes(value))
+
+
+def representable(value: Any) -> Any:
+    """Return JSON of a stranger with the numbers and texts that the canonical form cannot carry written as marked text.
+
+    Nesting without end stays: whoever writes it gets the error.
+    """
+    if isinstance(value, dict):
+        return {_text(str(key)): representable(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [representable(one) for one in value]
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"number {value}"
+    if isinstance(value, int) and abs(value) >= _FIRST_INEXACT:
+        return f"number {hex(value)}"
+    return value
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _reason(error: Exception) -> str:

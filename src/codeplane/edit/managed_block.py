@@ -5,20 +5,18 @@ from typing import Final
 
 LESSONS: Final = ("<!-- BEGIN CodePlane lessons (managed) -->", "<!-- END CodePlane lessons (managed) -->")
 ATTRIBUTES: Final = ("# BEGIN CodePlane (managed)", "# END CodePlane (managed)")
-# The files that may have a block, with its markers. Agents change such a file, never the block.
-MANAGED: Final[Mapping[str, tuple[str, str]]] = {
-    **dict.fromkeys(("AGENTS.md", "CLAUDE.md", "AGENT.md"), LESSONS),
-    ".gitattributes": ATTRIBUTES,
+CONNECTION: Final = ("<!-- BEGIN codeplane-hook (managed) -->", "<!-- END codeplane-hook (managed) -->")
+# The files that may have blocks, with their markers. Agents change such a file, never a block.
+MANAGED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    **dict.fromkeys(("AGENTS.md", "CLAUDE.md", "AGENT.md", "GEMINI.md"), (LESSONS, CONNECTION)),
+    ".gitattributes": (ATTRIBUTES,),
 }
 
 
 def changes_block(path: str, before: bytes | None, after: bytes | None) -> bool:
     """Tell whether a change of a file touches its managed block."""
-    markers = MANAGED.get(path)
-    if markers is None:
-        return False
     texts = [(one or b"").decode("utf-8", "replace") for one in (before, after)]
-    return block_in(texts[0], *markers) != block_in(texts[1], *markers)
+    return any(block_in(texts[0], *one) != block_in(texts[1], *one) for one in MANAGED.get(path, ()))
 
 
 def with_block(text: str, begin: str, end: str, lines: tuple[str, ...]) -> str:

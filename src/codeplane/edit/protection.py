@@ -16,6 +16,8 @@ _PROTECTED: Final = re.compile(
     r"|^\.cursor/(?:mcp\.json|hooks\.json|hooks(?:/|$))"
     r"|^\.gemini/settings\.json$"
     r"|^\.github/(?:copilot/|hooks(?:/|$))"
+    r"|^\.(?:clinerules|cline)/hooks(?:/|$)"
+    r"|^\.opencode/plugins?(?:/|$)"
     r"|^\.vscode/mcp\.json$"
     r"|^opencode\.jsonc?$"
     r"|(?:^|/)\.cpl-staged-",
@@ -24,7 +26,7 @@ _PROTECTED: Final = re.compile(
 
 
 # A link, submodule or working tree of such a name would bring the protected files below it.
-_HOLDERS: Final = frozenset({".claude", ".cursor", ".gemini", ".github", ".vscode"})
+_HOLDERS: Final = frozenset({".claude", ".clinerules", ".cursor", ".gemini", ".github", ".opencode", ".vscode"})
 
 
 def is_protected(path: RepoPath) -> bool:

@@ -11,7 +11,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
@@ -88,6 +88,13 @@ class RecordStore:
             unseen.unlink(missing_ok=True)
             raise
         self._sync()
+
+    def correct(self, batch_id: str, path: RepoPath, before: FileImage) -> None:
+        """Store another content as the one that a finished batch has overwritten."""
+        found = self.find(batch_id)
+        if found is not None and found[1] is State.DONE:
+            changes = tuple(replace(one, before=before) if one.path == path else one for one in found[0].changes)
+            self.write(replace(found[0], changes=changes), State.DONE)
 
     def move(self, batch_id: str, old: State, new: State) -> None:
         """Change the state of a batch, durable when this returns."""

@@ -73,13 +73,59 @@ class GitPrograms:
     has_hooks: bool = False
 
 
-def find_programs(repository: Repository) -> GitPrograms:
+class ProgramFinder:
+    """Finds the programs that git would run in one repository.
+
+    What git says of its configuration costs 5 ms and is kept as long as no file that git reads for it has changed; a
+    configuration that includes others is read every time.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._kept: tuple[object, list[tuple[str, str, str]]] | None = None
+
+    def find(self) -> GitPrograms:
+        """Return them as they are now.
+
+        Raises:
+            CodePlaneError: GIT_FAILED when the configuration cannot be read.
+        """
+        stamps, kept = self._stamps(), self._kept
+        if kept is None or kept[0] != stamps:
+            found = _settings(self._repository.root)
+            has_more = any(name.startswith(("include.", "includeif.")) for _, name, _ in found)
+            kept = (stamps, found)
+            self._kept = None if has_more else kept
+        return find_programs(self._repository, kept[1])
+
+    def _stamps(self) -> object:
+        home, config = os.environ.get("HOME", ""), os.environ.get("XDG_CONFIG_HOME", "")
+        places = (
+            self._repository.common_dir / "config",
+            self._repository.git_dir / "config.worktree",
+            Path(home, ".gitconfig"),
+            Path(config or f"{home}/.config", "git/config"),
+            Path(os.environ.get("GIT_CONFIG_GLOBAL") or "/dev/null"),
+            Path(os.environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig"),
+        )
+        return tuple(map(_stamp, places)), tuple(one for one in os.environ.items() if one[0].startswith("GIT_CONFIG"))
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
+def find_programs(repository: Repository, known: list[tuple[str, str, str]] | None = None) -> GitPrograms:
     """Return the programs that git would run here; only those of the repository's own configuration are helpers.
 
     Raises:
         CodePlaneError: GIT_FAILED when the configuration cannot be read.
     """
-    settings = _settings(repository.root)
+    settings = known if known is not None else _settings(repository.root)
     found = [
         _helper(repository.root, f"setting {name}", "", value, _named_files(repository.root, value.encode()))
         for scope, name, value in settings

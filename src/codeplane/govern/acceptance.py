@@ -4,8 +4,8 @@ import hmac
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,15 @@ _MAX_HELPERS = 500
 class Acceptance:
     """The mode of a repository, the intents that were accepted, and digests of accepted policy files and helpers.
 
-    `mode` is None as long as nothing has switched governance on or off.
+    `mode` is None as long as nothing has switched governance on or off. `tree_intents` are the intents that a person
+    has set for working trees: agents that cannot select one work under these.
     """
 
     mode: Mode | None = None
     intents: str | None = None
     policies: tuple[str, ...] = ()
     helpers: tuple[str, ...] = ()
+    tree_intents: Mapping[str, str] = field(default_factory=dict)
 
     def has_accepted_policy(self, text: str) -> bool:
         """Tell whether this very text was accepted."""
@@ -83,6 +85,7 @@ class AcceptanceStore:
             "policies": list(acceptance.policies),
         }
         document["helpers"] = list(acceptance.helpers)
+        document["tree_intents"] = dict(acceptance.tree_intents)
         try:
             document["seal"] = self._sign(canonical_bytes(document).decode())
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -106,4 +109,6 @@ def _from_json(document: dict[str, Any]) -> Acceptance:
     if intents is not None and not isinstance(intents, str):
         raise TypeError
     helpers = tuple(map(str, document.get("helpers", ())))
-    return Acceptance(Mode(mode) if mode is not None else None, intents, tuple(map(str, document["policies"])), helpers)
+    trees = {str(tree): str(intent) for tree, intent in document.get("tree_intents", {}).items()}
+    policies = tuple(map(str, document["policies"]))
+    return Acceptance(Mode(mode) if mode is not None else None, intents, policies, helpers, trees)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from codeplane.core.callers import CallerKind
+from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.paths import RepoPath
@@ -25,6 +25,8 @@ from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, NewEvent, RowFilt
 from codeplane.ledger.policy import CallFacts, Decision, Verdict
 
 _log = get_logger(__name__)
+# Calls of agents' own tools, which may not be able to select an intent.
+HOOK_SURFACE: Final = "hook"
 RULES_KIND: Final = "rules_in_force"
 _TRIES: Final = 3
 _SHOWN_PATHS: Final = 200
@@ -112,6 +114,13 @@ class Gate:
             raise CodePlaneError("POLICY_DENIED", "The approval was used up by another call.")
         return decision
 
+    def selected_of(self, session: str, caller: Caller, worktree: str) -> str | None:
+        """Return the intent of a caller: the one its session selected, else for an agent's hooks that of the tree."""
+        selected = self.memory.selected(session)
+        if selected is None and caller.surface == HOOK_SURFACE:
+            selected = self.sources.store.load().tree_intents.get(worktree)
+        return selected
+
     def begin_turn(self, session: str) -> None:
         """Ask for an intent again where the rules want one after every prompt; agents' hooks tell of prompts."""
         if any(document.handshake == "turn" for _, document in self.rules().policies):
@@ -180,7 +189,7 @@ class Gate:
             )
         return replace(
             call,
-            selected_intent=self.memory.selected(facts.session),
+            selected_intent=self.selected_of(facts.session, facts.caller, facts.worktree),
             unseen=unseen,
             stale=stale,
             n_equal_failures=n_failures,

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from codeplane.govern.policy_document import RuleExample, ToolClass
+from codeplane.govern.policy_document import RuleExample
+from codeplane.ledger.policy import ToolClass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from typing import Final, Literal
 from codeplane.core.setting_sources import TextSource
 from codeplane.core.settings import load_settings, setting
 from codeplane.govern.intents import check_pattern, matches
+from codeplane.ledger.policy import ToolClass
 
 POLICY_FILE: Final = ".orchestration/hook_policy.yaml"
 VERIFICATION_SCRIPTS: Final = ("test", "lint", "typecheck", "check-types", "ci")
 
 Decide = Literal["deny", "hold", "allow"]
 EffectName = Literal["write", "delete", "execute", "verification", "network", "destructive", "git"]
-ToolClass = Literal["own", "native", "mcp", "custom"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,28 @@ class ReadOnly:
 
 
 @dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A way to begin a shell command that is replaced by another, such as one package manager by another."""
+
+    begins: str = setting(doc="The first words of the command.")
+    becomes: str = setting(doc="The words that take their place.")
+
+    def __post_init__(self) -> None:
+        """Refuse words that are more than one program with its arguments."""
+        if not self.begins.strip() or not self.becomes.strip():
+            raise ValueError("a rewrite needs words to replace and words to put there")
+        if any(mark in self.becomes for mark in "\n;&|<>$`"):
+            raise ValueError(f"the rewrite to `{self.becomes}` is more than one plain command")
+
+    def applied_to(self, command: str) -> str | None:
+        """Return the command as it is to be, None when this rewrite does not speak of it."""
+        rest = command.removeprefix(self.begins)
+        if rest == command or (rest and not rest[0].isspace()):
+            return None
+        return self.becomes + rest
+
+
+@dataclass(frozen=True, slots=True)
 class QualityCommand:
     """A command that is run after files were written; `{paths}` is replaced by them."""
 
@@ -115,6 +137,7 @@ class PolicyDocument:
     mcp_tools: tuple[str, ...] = setting((), doc="Names of tools of other MCP servers.")
     custom_tools: tuple[str, ...] = setting((), doc="Names of a team's own tools.")
     rules: tuple[Rule, ...] = setting((), doc="Rules; the strictest that matches decides.")
+    rewrites: tuple[Rewrite, ...] = setting((), doc="Shell commands of agents that begin otherwise than asked for.")
     quality: tuple[QualityCommand, ...] = setting((), doc="Commands that look at written files.")
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from codeplane.govern.intents import (
     parse_intents,
 )
 from codeplane.govern.policy_document import VERIFICATION_SCRIPTS, PolicyDocument, Rule, parse_policy
+from codeplane.ledger.policy import ToolClass
 
 
 class Mode(Enum):
@@ -189,6 +190,27 @@ class Rulebook:
     def read_only_commands(self) -> tuple[str, ...]:
         """Return the commands that accepted policy files say only read."""
         return tuple(one for text, file in self.policies if text.is_accepted for one in file.read_only.commands)
+
+    def is_read_only_tool(self, name: str) -> bool:
+        """Tell whether an accepted policy file says that a tool of others only reads."""
+        accepted = (file.read_only.tools for text, file in self.policies if text.is_accepted)
+        return any(fnmatchcase(name, pattern) for tools in accepted for pattern in tools)
+
+    def rewritten(self, command: str) -> str | None:
+        """Return a shell command as accepted policy files want it, None when it stays as it is."""
+        rewrites = (one for text, file in self.policies if text.is_accepted for one in file.rewrites)
+        return next((found for one in rewrites if (found := one.applied_to(command)) is not None), None)
+
+    def tool_class_of(self, names: Iterable[str]) -> ToolClass | None:
+        """Return whose tool it is according to the policy files, None when they say nothing of it."""
+        listed: tuple[tuple[ToolClass, str], ...] = (
+            ("custom", "custom_tools"), ("mcp", "mcp_tools"), ("native", "native_tools")
+        )  # fmt: skip
+        for tool_class, field_name in listed:
+            patterns = [one for _, file in self.policies for one in getattr(file, field_name)]
+            if any(fnmatchcase(name, pattern) for name in names for pattern in patterns):
+                return tool_class
+        return None
 
     def verification_scripts(self) -> tuple[str, ...]:
         """Return the scripts that verify: the usual ones, and those of accepted policy files."""

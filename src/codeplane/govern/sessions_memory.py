@@ -63,6 +63,14 @@ class SessionsMemory:
             while len(seen) > _MAX_FILES:
                 seen.popitem(last=False)
 
+    def adopt(self, session: str, into: str) -> None:
+        """Let another session know what this one saw, once: what it saw itself counts more."""
+        with self._lock:
+            seen, known = self._of(session).seen, self._of(into).seen
+            for path, sha256 in seen.items():
+                known.setdefault(path, sha256)
+            seen.clear()
+
     def n_equal_failures(self, session: str, call: str) -> int:
         """Return how often the same call has failed in the same way since a change last succeeded."""
         with self._lock:

@@ -74,6 +74,12 @@ class RuleSources:
         """Accept hooks and helpers that git runs, as they are now."""
         self.store.save(self.store.load().with_helpers(digests))
 
+    def set_tree_intent(self, worktree: str, intent_id: str | None) -> None:
+        """Set the intent of a working tree, as a person wants it; None takes it back."""
+        known = self.store.load()
+        trees = {tree: one for tree, one in known.tree_intents.items() if tree != worktree}
+        self.store.save(replace(known, tree_intents=trees | ({worktree: intent_id} if intent_id else {})))
+
     def set_mode(self, mode: Mode) -> None:
         """Switch intents on or off, as a person wants it."""
         self.store.save(replace(self.store.load(), mode=mode))

@@ -9,6 +9,9 @@ from codeplane.core.callers import Caller
 from codeplane.core.errors import ErrorReport
 from codeplane.ledger.effects import EffectClass, Effects
 
+# Whose tool it is: an operation of ours, an agent's own, one of another MCP server, or a team's.
+ToolClass = Literal["own", "native", "mcp", "custom"]
+
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
@@ -31,7 +34,7 @@ class CallFacts:
     given_intent: str | None = None
     given_class: str | None = None
     is_git: bool = False
-    tool_class: Literal["own", "native", "mcp", "custom"] = "own"
+    tool_class: ToolClass = "own"
     worktree: str = "main"
     preview: Callable[[], str] | None = None
 

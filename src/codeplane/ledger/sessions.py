@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from codeplane.core.callers import Caller
 from codeplane.core.clock import Clock
@@ -11,6 +12,8 @@ from codeplane.core.hashing import sha256_text
 from codeplane.core.ids import IdSource
 from codeplane.core.settings import setting
 from codeplane.store.sqlite import Database
+
+_MAX_SESSIONS_IN_A_ROW: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ class SessionRegistry:
                 self._close(session_of_connection, now)
                 minutes = self.settings.idle_timeout_minutes
                 warning = f"The session was idle for over {minutes} minutes and was closed; this is a new one."
-                return FoundSession(self._create(caller, now, self._ids.new("sess")), is_new=True, warning=warning)
+                return replace(self._find_first(caller, now), is_new=True, warning=warning)
             return FoundSession(_touch(session_of_connection, now), is_new=False)
 
     def live(self) -> tuple[Session, ...]:
@@ -117,6 +120,12 @@ class SessionRegistry:
             now = self._clock.now_ms()
             sessions = [s for s in self._by_id.values() if not self._is_expired(s.last_seen_ms, now)]
         return tuple(sorted(sessions, key=lambda session: (session.opened_ms, session.label)))
+
+    def label_of(self, connection: str) -> str | None:
+        """Return the public name of the session that a connection has in this process."""
+        with self._lock:
+            session = self._by_connection.get(connection)
+            return session.label if session is not None else None
 
     def is_known(self, label: str) -> bool:
         """Tell whether an open session, of whatever process, has this label."""
@@ -156,17 +165,20 @@ class SessionRegistry:
         """Return the session of a connection that this process has not seen before."""
         if not caller.is_lasting:
             return FoundSession(self._create(caller, now, self._ids.new("sess")), is_new=True)
-        # The id follows from the connection's own secret, so that the next server finds the session again.
-        session_id = f"sess_{sha256_text(f'session of {caller.connection}')[:26]}"
-        try:
-            session = self._resume(session_id, now)
-        except CodePlaneError as error:
-            is_free = error.code == "SESSION_NOT_FOUND"
-            return FoundSession(
-                self._create(caller, now, session_id if is_free else self._ids.new("sess")), is_new=True
-            )
-        self._by_connection[caller.connection] = session
-        return FoundSession(_touch(session, now), is_new=False)
+        # The id follows from the connection's own secret, so that the next process finds the session again. One that
+        # was idle for too long is followed by the next of its row.
+        for number in range(_MAX_SESSIONS_IN_A_ROW):
+            suffix = f" {number}" if number else ""
+            session_id = f"sess_{sha256_text(f'session of {caller.connection}{suffix}')[:26]}"
+            try:
+                session = self._resume(session_id, now)
+            except CodePlaneError as error:
+                if error.code == "SESSION_NOT_FOUND":
+                    return FoundSession(self._create(caller, now, session_id), is_new=True)
+                continue
+            self._by_connection[caller.connection] = session
+            return FoundSession(_touch(session, now), is_new=False)
+        return FoundSession(self._create(caller, now, self._ids.new("sess")), is_new=True)
 
     def _create(self, caller: Caller, now: int, session_id: str) -> Session:
         label = f"s-{sha256_text(session_id)[:10]}"

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from typing import Final
 
 from codeplane.core.canonical_json import canonical_text
 from codeplane.core.clock import Clock, iso_from_ms
@@ -47,6 +48,8 @@ from codeplane.ledger.tasks import (
 )
 
 _log = get_logger(__name__)
+# Owns calls that agents carry out themselves: no process of ours works on them, so none leaves them behind.
+OUTSIDE_OWNER: Final = "outside"
 
 _TABLES_VERSION = "1"
 _VERSION_KEY = "task_states_version"
@@ -86,13 +89,17 @@ class TaskRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """A call that wants to count: its `begun` row, what it uses up, and what a new task would start from."""
+    """A call that wants to count: its `begun` row, what it uses up, and what a new task would start from.
+
+    `owner` is the process whose end interrupts the task, `call_owner` the one whose end interrupts the call.
+    """
 
     begun: NewEvent
     budget: Budget
     owner: str
     limits: TaskLimits
     repo_snapshot: RepoSnapshot
+    call_owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +206,7 @@ class TaskBook:
             if excess is None:
                 connection.execute(
                     "INSERT INTO open_calls (call_id, owner, begun_seq) SELECT ?, ?, MAX(seq) FROM events",
-                    (begun.call_id, wanted.owner),
+                    (begun.call_id, wanted.call_owner or wanted.owner),
                 )
         self._has_opened = self._has_opened or is_new
         return Reserved(task, is_new=is_new, excess=excess, counted=counted)

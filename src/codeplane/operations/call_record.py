@@ -1,9 +1,9 @@
 """One call on its way through the door: the request, and what each step found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codeplane.core.callers import Caller
 from codeplane.core.errors import ErrorReport
@@ -17,6 +17,9 @@ from codeplane.operations.cursors import Position
 from codeplane.operations.evidence import Evidence
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import AnyOperation, CallContext, Plan
+
+if TYPE_CHECKING:
+    from codeplane.workspace.command_bracket import Mark
 
 
 def _ignore_progress(_done: float, _total: float | None, _message: str) -> None:
@@ -51,6 +54,19 @@ class CallControls:
     position: Position | None = None
     given_intent: str | None = None
     given_class: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BegunOutside:
+    """What is kept of a call while somebody else carries it out."""
+
+    call_id: str
+    started_ms: int
+    before: Mapping[str, str | None]
+    repo_before: str | None
+    mutation_number: int | None
+    decision: Decision
+    mark: "Mark | None"
 
 
 @dataclass(slots=True)
@@ -132,5 +148,6 @@ class Call:
             schema_digest=self.operation.schema_digest,
             given_intent=self.controls.given_intent,
             given_class=self.controls.given_class,
-            is_git=self.operation.snapshots,
+            is_git=self.operation.snapshots and not self.operation.is_outside,
+            tool_class=self.operation.tool_class,
         )

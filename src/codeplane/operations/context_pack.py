@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, StringConstraints
 
 from codeplane.ledger.effects import EffectClass
-from codeplane.memory.context_pack import PackRequest, build_pack, joined
+from codeplane.memory.context_pack import Pack, PackRequest, build_pack, joined
 from codeplane.memory.guarded_cycle import advance_with_pack
 from codeplane.memory.records import active_memories
 from codeplane.operations.code_places import stale_places
@@ -66,7 +66,13 @@ def pack_request(context: CallContext, request: ContextPackRequest) -> PackReque
     )
 
 
-def _handle(context: CallContext, request: ContextPackRequest) -> ContextPackResult:
+def lessons_for(context: CallContext, request: ContextPackRequest) -> list[str]:
+    """Return the lines of the pack for a request, none when nothing fits."""
+    pack = _pack(context, request)
+    return _lines(pack.context()) if pack.is_sure else []
+
+
+def _pack(context: CallContext, request: ContextPackRequest) -> Pack:
     workspace = context.workspace
     wanted = pack_request(context, request)
     with memory_of(context).read() as connection:
@@ -78,6 +84,11 @@ def _handle(context: CallContext, request: ContextPackRequest) -> ContextPackRes
             left = wanted.byte_budget - pack.byte_count - 25 * wanted.max_experiences
             rest = replace(wanted, byte_budget=max(0, left), max_cells=0)
             pack = joined(pack, build_pack(connection, rest))
+    return pack
+
+
+def _handle(context: CallContext, request: ContextPackRequest) -> ContextPackResult:
+    pack = _pack(context, request)
     is_advanced = False
     if request.session_id is not None:
         with memory_writing(context) as writing:
@@ -94,14 +105,17 @@ def _handle(context: CallContext, request: ContextPackRequest) -> ContextPackRes
 
 
 def _render(result: ContextPackResult) -> str:
-    packed = result.packed_context
-    lines = [f"{one['type']}: {one.get('note') or one['text']}{_example(one)}" for one in packed["memories"]]
-    lines += [f"{one['type']} ({one['evidence']} times{_doubt(one)}): {one['body']}" for one in packed["cells"]]
-    lines += [f"#{one['id']} {one['type']}{_doubt(one)}: {one['summary']}" for one in packed["experiences"]]
+    lines = _lines(result.packed_context)
     if result.dropped:
         reasons = sorted({str(one["reason"]) for one in result.dropped})
         lines.append(f"{len(result.dropped)} more left out ({', '.join(reasons)})")
     return "\n".join(lines) or "Nothing was learned about this yet."
+
+
+def _lines(packed: dict[str, list[dict[str, Any]]]) -> list[str]:
+    lines = [f"{one['type']}: {one.get('note') or one['text']}{_example(one)}" for one in packed["memories"]]
+    lines += [f"{one['type']} ({one['evidence']} times{_doubt(one)}): {one['body']}" for one in packed["cells"]]
+    return lines + [f"#{one['id']} {one['type']}{_doubt(one)}: {one['summary']}" for one in packed["experiences"]]
 
 
 def _example(item: dict[str, Any]) -> str:

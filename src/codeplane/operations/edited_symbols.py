@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from codeplane.core.line_matching import Block, matching_blocks
 from codeplane.index.facts.encoded import MAX_SOURCE_BYTES
 from codeplane.languages.catalog import dialect_of, load_language
 from codeplane.languages.facts import Definition, DefinitionKind, FileFacts
@@ -132,3 +133,16 @@ _HOLDERS = frozenset(
 def _line_text(source: bytes, offset: int) -> bytes:
     end = source.find(b"\n", offset)
     return source[source.rfind(b"\n", 0, offset) + 1 : end if end >= 0 else len(source)].strip()
+
+
+def touched_between(path: str, before: bytes | None, after: bytes | None) -> Touched:
+    """As `touched_by`, for texts of which nobody knows which lines were edited."""
+    old, new = (before or b"").split(b"\n"), (after or b"").split(b"\n")
+    old_lines, new_lines, at_old, at_new = [], [], 0, 0
+    for block in [*matching_blocks(old, new), Block(len(old), len(new), 0)]:
+        if block.old > at_old:
+            old_lines.append((at_old + 1, block.old))
+        if block.new > at_new:
+            new_lines.append((at_new + 1, block.new))
+        at_old, at_new = block.old + block.size, block.new + block.size
+    return touched_by(path, before, after, old_lines, new_lines)

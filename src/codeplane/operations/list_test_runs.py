@@ -60,6 +60,12 @@ def kept_runs(workspace: Workspace) -> KeptResults:
     return KeptResults(workspace.places.private / "results", "tests", MAX_RUNS)
 
 
+def last_failures(workspace: Workspace, since_ms: int) -> list[str]:
+    """Return the tests that failed in the last run, if that was made since a time."""
+    runs = [run for one in kept_runs(workspace).newest(1) if (run := _run(one)) is not None]
+    return [name for run in runs if run.at_ms >= since_ms for one in run.failures for name in one.tests]
+
+
 def flaky_tests(workspace: Workspace) -> Counter[str]:
     """Return the tests that were flaky in the kept runs, with the number of runs."""
     return Counter(name for run in _all_runs(workspace) for name in set(run.flaky))

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from codeplane.core.errors import CodePlaneError
 from codeplane.govern.rulebook import Mode, Rulebook
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.command import Command, Document, Facts, NoArguments, Shown
@@ -16,6 +17,12 @@ class ModeRequest(Request):
     """The new mode."""
 
     mode: Literal["off", "enforce"] = Field(description="Whether agents need an intent.")
+
+
+class TreeIntentRequest(Request):
+    """Which intent, none to take it back."""
+
+    intent_id: str | None = Field(None, max_length=200, description="An active intent; none takes it back.")
 
 
 class PolicyCheck(Result):
@@ -63,12 +70,25 @@ def _set_mode(context: CallContext, request: ModeRequest) -> Document:
     return _document(context.workspace)
 
 
+def _set_tree_intent(context: CallContext, request: TreeIntentRequest) -> Document:
+    workspace = context.workspace
+    rules, now = workspace.gate.rules(), workspace.clock.now_ms()
+    reason = rules.why_not_valid(request.intent_id, now) if request.intent_id is not None else None
+    if reason is not None:
+        active = ", ".join(rules.active_ids(now)) or "none"
+        raise CodePlaneError("INTENT_NOT_ACTIVE", f"{request.intent_id} {reason}.", hint=f"Active: {active}.")
+    workspace.gate.sources.set_tree_intent(workspace.repository.worktree_id, request.intent_id)
+    workspace.record("tree_intent_set", {"by": context.caller.proof, "intent": request.intent_id})
+    return _document(workspace)
+
+
 def _document(workspace: Workspace) -> Document:
     texts, rules = workspace.gate.sources.rules()
     return Document(
         mode=rules.mode.value,
         digest=rules.digest,
         active_intents=list(rules.active_ids(workspace.clock.now_ms())),
+        tree_intent=workspace.gate.sources.store.load().tree_intents.get(workspace.repository.worktree_id),
         intents_accepted=rules.accepted is None,
         problem=rules.problem or None,
         broken_policies=list(rules.broken_policies),
@@ -206,5 +226,26 @@ SET_POLICY_MODE = Operation(
         help="Ask agents for intents (enforce), or do not (off).",
         shows=_policy_facts,
         arguments=("mode",),
+    ),
+)
+
+SET_TREE_INTENT = Operation(
+    name="set_tree_intent",
+    family="policy",
+    summary="Set the intent of this working tree.",
+    request_type=TreeIntentRequest,
+    result_type=Document,
+    effect=EffectClass.RECORD,
+    plan=planned(_set_tree_intent),
+    examples=(Example("For agents that cannot select one", {"intent_id": "INT-001"}),),
+    audience=Audience.PERSON,
+    only_a_person_can=lambda _workspace, request: f"set the intent {request.intent_id} for this working tree",
+    command=Command(
+        path=("intent", "use"),
+        help="""Set the intent under which agents' own tools work in this tree, as long as they select none themselves.
+
+        Without an intent the setting is taken back.""",
+        shows=lambda result: (f"Intent of this working tree: {result.model_dump().get('tree_intent') or 'none'}.",),
+        arguments=("intent_id",),
     ),
 )

@@ -15,6 +15,17 @@ from codeplane.edit.records import Change
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.memory import reasoning
 from codeplane.memory.project_context import PROJECT_CONTEXT_FILE, as_file, parse
+from codeplane.operations.agent_connections import (
+    DISCONNECTED,
+    FileChange,
+    apply,
+    connections,
+    hook_commands,
+    plan_connecting,
+    plan_disconnecting,
+    record,
+)
+from codeplane.operations.agent_files import Level
 from codeplane.operations.command import Command
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.memory_access import memory_of
@@ -26,70 +37,122 @@ from codeplane.workspace.workspace import Workspace
 
 CONTEXT_PATH = RepoPath.parse(PROJECT_CONTEXT_FILE)
 _COUNTED = ("experiences", "reasoning_sessions", "workflow_sessions", "memory_sessions", "cells", "scenes")
-_HOOKS_COME = "CodePlane has no hooks for agents yet; this tool changes nothing."
+_AGENT = "claude"
 
 
 class HooksRequest(MemoryRequest):
-    """Which hooks."""
+    """Which hooks; the old names of the first system are accepted."""
 
     hooks: list[Annotated[str, StringConstraints(min_length=1, max_length=60)]] | str = Field(
-        default_factory=lambda: ["all"], description="Names of events, or all."
+        default_factory=lambda: ["all"], description="Names of events, or all: they come and go together."
     )
-    settings_path: PathText | None = Field(None, description="Not used.")
-    project_hooks: bool = Field(False, description="Not used, likewise.")
+    settings_path: PathText | None = Field(None, description="Not used: the agent's own file is known.")
+    project_hooks: bool = Field(True, description="Settings of this working tree; false for the user's own.")
     update_settings: bool = Field(True, description="Not used, likewise.")
 
 
 class InstallHooksResult(Result):
-    """What was installed, which is nothing."""
+    """What was installed."""
 
-    installed: bool = False
+    installed: bool
     hooks: list[dict[str, Any]] = Field(default_factory=list)
     location: str | None = None
     settings_updated: bool = False
     settings_path: str | None = None
-    message: str = _HOOKS_COME
+    message: str
 
 
 class UninstallHooksResult(Result):
-    """What was removed, which is nothing."""
+    """What was removed."""
 
-    uninstalled: bool = False
+    uninstalled: bool
     removed_count: int = 0
     removed_hooks: list[str] = Field(default_factory=list)
-    message: str = _HOOKS_COME
+    message: str
+
+
+def _plan_install(context: CallContext, request: HooksRequest) -> Plan[InstallHooksResult]:
+    workspace = context.workspace
+    level: Level = "project" if request.project_hooks else "user"
+    changes = plan_connecting(workspace, _AGENT, level, "", {})
+
+    def work() -> InstallHooksResult:
+        apply(workspace, context.call_id, changes)
+        record(workspace, _AGENT, level, "", changes)
+        events = sorted(hook_commands(workspace, connections(workspace)[_AGENT]))
+        place = changes[0].place if changes else None
+        return InstallHooksResult(
+            installed=True,
+            hooks=[{"name": event} for event in events],
+            location=place,
+            settings_updated=bool(changes),
+            settings_path=place,
+            message=f"{len(events)} hooks of Claude Code are in place.",
+        )
+
+    return Plan(work, _hook_effects(changes, "install hooks of Claude Code"), preview=lambda: _diffs(changes))
+
+
+def _plan_uninstall(context: CallContext, _request: HooksRequest) -> Plan[UninstallHooksResult]:
+    workspace = context.workspace
+    known = connections(workspace)
+    connection = known.pop(_AGENT, None)
+    changes = plan_disconnecting(workspace, connection, known.values()) if connection is not None else []
+
+    def work() -> UninstallHooksResult:
+        if connection is None:
+            return UninstallHooksResult(uninstalled=False, message="No hooks of Claude Code are connected.")
+        removed = sorted(hook_commands(workspace, connection))
+        apply(workspace, context.call_id, changes)
+        workspace.record(DISCONNECTED, {"agent": _AGENT})
+        return UninstallHooksResult(
+            uninstalled=True,
+            removed_count=len(removed),
+            removed_hooks=removed,
+            message=f"{len(removed)} hooks removed.",
+        )
+
+    return Plan(work, _hook_effects(changes, "remove hooks of Claude Code"), preview=lambda: _diffs(changes))
+
+
+def _hook_effects(changes: list[FileChange], what: str) -> Effects:
+    inside = tuple(RepoPath.parse(one.place) for one in changes if not one.place.startswith("~/"))
+    outside = tuple(one.place for one in changes if one.place.startswith("~/"))
+    return Effects(writes=inside, foreign=outside, reserved=what)
+
+
+def _diffs(changes: list[FileChange]) -> str:
+    return "\n".join(one.diff for one in changes)
 
 
 INSTALL_HOOKS = Operation(
     name="install_hooks",
     family=FAMILY,
-    summary="Ask for hooks of agents; there are none yet, and a person decides.",
+    summary="Ask for the hooks of Claude Code; a person decides.",
     request_type=HooksRequest,
     result_type=InstallHooksResult,
-    effect=EffectClass.RECORD,
-    plan=planned(
-        lambda _context, _request: InstallHooksResult(), lambda *_: Effects(reserved="install hooks of agents")
-    ),
+    effect=EffectClass.WRITE,
+    plan=_plan_install,
+    recover=recover_edit,
     render=lambda result: result.message,
     profiles=PROFILES,
-    when_to_use=("An old workflow asks for it.",),
-    when_not_to_use=("Otherwise: it changes nothing yet.",),
+    when_to_use=("A person wants the rules to hold for Claude Code's own tools, too.",),
+    when_not_to_use=("For another agent: a person runs `cpl connect`.",),
     examples=(Example("All", {}),),
 )
 UNINSTALL_HOOKS = Operation(
     name="uninstall_hooks",
     family=FAMILY,
-    summary="Ask to remove hooks of agents; there are none yet, and a person decides.",
+    summary="Ask to remove the hooks of Claude Code; a person decides.",
     request_type=HooksRequest,
     result_type=UninstallHooksResult,
-    effect=EffectClass.RECORD,
-    plan=planned(
-        lambda _context, _request: UninstallHooksResult(), lambda *_: Effects(reserved="remove hooks of agents")
-    ),
+    effect=EffectClass.WRITE,
+    plan=_plan_uninstall,
+    recover=recover_edit,
     render=lambda result: result.message,
     profiles=PROFILES,
-    when_to_use=("An old workflow asks for it.",),
-    when_not_to_use=("Otherwise: it changes nothing yet.",),
+    when_to_use=("A person wants Claude Code to work without hooks.",),
+    when_not_to_use=("A hook refuses a call: its message says what to do.",),
     examples=(Example("All", {}),),
 )
 
@@ -348,6 +411,13 @@ class GetProjectContextResult(Result):
     postImplementation: list[str] = Field(default_factory=list)  # noqa: N815 - likewise.
     updated_at: str = ""
     problem: str | None = None
+
+
+def project_context(workspace: Workspace) -> dict[str, Any] | None:
+    """Return what the team wants agents to see; None when the file is missing, damaged or switched off."""
+    found = workspace.editor.look(CONTEXT_PATH)
+    document = parse(found.image.data) if found is not None else None
+    return document if document is not None and document["enabled"] else None
 
 
 def _get_context(context: CallContext, request: ProjectRequest) -> GetProjectContextResult:

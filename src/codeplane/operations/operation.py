@@ -4,14 +4,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from codeplane.core.callers import Caller
 from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.paths import RepoPath
 from codeplane.ledger.chain import LedgerRow
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.fingerprints import Failure, FileChange
+from codeplane.ledger.policy import ToolClass
 from codeplane.ledger.sessions import Session
 from codeplane.ledger.tasks import Budget
 from codeplane.operations.answer import ResourceLink
@@ -22,7 +24,7 @@ from codeplane.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from codeplane.languages.facts import Definition
-    from codeplane.workspace.git_bracket import GitBracket
+    from codeplane.workspace.git_bracket import GitOutcome
 
 RequestT = TypeVar("RequestT", bound=Request)
 ResultT = TypeVar("ResultT", bound=Result)
@@ -34,6 +36,27 @@ class Example:
 
     description: str
     params: Mapping[str, Any]
+
+
+class Bracket(Protocol):
+    """A snapshot before something that is not the editor changes files, and a comparison after it."""
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Return the files that may change and could not be copied."""
+        ...
+
+    def begin(self, touched: Iterable[RepoPath], *, has_hooks: bool) -> None:
+        """Take the snapshot."""
+        ...
+
+    def also_keep(self, touched: Iterable[str]) -> None:
+        """Add paths that become known only while the command runs."""
+        ...
+
+    def finish(self) -> "GitOutcome":
+        """Record what changed and return it; repeated calls return the same."""
+        ...
 
 
 @dataclass(slots=True)
@@ -64,7 +87,7 @@ class CallContext:
     changes: list[FileChange] = field(default_factory=list)
     failure: Failure | None = None
     is_index_fresh: bool = False
-    bracket: "GitBracket | None" = None
+    bracket: Bracket | None = None
     seen: dict[str, str] = field(default_factory=dict)
     noted: dict[str, Any] = field(default_factory=dict)
     definitions: dict[str, Sequence["Definition"]] = field(default_factory=dict)
@@ -132,7 +155,7 @@ class Operation(Generic[RequestT, ResultT]):
     differences afterwards can be undone, and a failed call is rolled back at once.
     `git_hooks` names the git hooks that a call may run, besides those that every change by git runs.
     `preview` shows a person what a held call would do. `reaches_network` marks operations that may contact a remote,
-    `reaches_all` those through which every other operation can be called.
+    `reaches_all` those through which every other operation can be called. `tool_class` says whose tool it is.
     """
 
     name: str
@@ -161,6 +184,12 @@ class Operation(Generic[RequestT, ResultT]):
     reaches_all: bool = False
     git_hooks: tuple[str, ...] = ()
     complete: Callable[[CallContext, ResultT], ResultT] | None = None
+    tool_class: ToolClass = "own"
+
+    @property
+    def is_outside(self) -> bool:
+        """Tell whether somebody else carries it out: an agent with its own tools, or another MCP server."""
+        return self.tool_class != "own"
 
     @property
     def schema_digest(self) -> str:

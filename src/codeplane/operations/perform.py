@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.canonical_json import canonical_bytes
@@ -20,27 +21,29 @@ from codeplane.core.logs import correlated, fields, get_logger
 from codeplane.core.paths import RepoPath
 from codeplane.core.redaction import redact, redact_value
 from codeplane.core.tracing import TracedStep
-from codeplane.git.programs import ANY_HOOKS, executed_paths, find_programs
+from codeplane.git.programs import ANY_HOOKS, executed_paths
 from codeplane.ledger.chain import NewEvent
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.ledger.policy import Decision, Verdict
 from codeplane.ledger.sessions import Session
-from codeplane.ledger.task_book import Reservation
+from codeplane.ledger.task_book import OUTSIDE_OWNER, Reservation
 from codeplane.ledger.tasks import Budget, Observed, exceeded, nearly_used
 from codeplane.operations.answer import Answer, AnswerMeta, Outcome
-from codeplane.operations.call_record import Call, CallControls
+from codeplane.operations.call_record import BegunOutside, Call, CallControls
 from codeplane.operations.cursors import make_cursor
 from codeplane.operations.evidence import Evidence, evidence_of, repository_state
 from codeplane.operations.friction_calls import note_friction
 from codeplane.operations.lesson_calls import OpenFailures, note_lessons
 from codeplane.operations.models import Request
-from codeplane.operations.operation import AnyOperation, CallContext
+from codeplane.operations.operation import AnyOperation, Bracket, CallContext
+from codeplane.operations.path_leases import held_by_another
 from codeplane.operations.recovery import recover_interrupted, state_of
 from codeplane.operations.trace_calls import carries_trace, project_trace, trace_call
 from codeplane.operations.traces import traced
 from codeplane.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from codeplane.workspace.command_bracket import Mark
     from codeplane.workspace.git_bracket import GitOutcome
 
 _log = get_logger(__name__)
@@ -78,9 +81,40 @@ def perform(
 ) -> Answer:
     """Carry out one call: take it through the door and answer; failures are answers too."""
     call = _new_call(door.workspace, operation, request, caller, controls or CallControls())
+    return _take_through(door, call, STEPS)
+
+
+def begin_outside(
+    door: Door, operation: AnyOperation, request: Request, caller: Caller, controls: CallControls | None = None
+) -> Call | Answer:
+    """Take a call that somebody else carries out up to its work; answer it when it is refused.
+
+    `finish_outside` takes it through the rest, in this process or another.
+    """
+    call = _new_call(door.workspace, operation, request, caller, controls or CallControls())
+    _take_through(door, call, STEPS[:_WORK])
+    return call if call.outcome is None else _take_through(door, call, STEPS[_WORK:])
+
+
+def finish_outside(
+    door: Door, operation: AnyOperation, request: Request, caller: Caller, begun: BegunOutside
+) -> Answer:
+    """Take a call that somebody else has carried out through the steps after its work."""
+    call = _new_call(door.workspace, operation, request, caller, CallControls())
+    call.call_id, call.is_begun, call.before = begun.call_id, True, dict(begun.before)
+    call.mutation_number, call.decision = begun.mutation_number, begun.decision
+    call.started_ms = begun.started_ms
+    call.started -= max(0, door.workspace.clock.now_ms() - begun.started_ms) / 1000
+    call.evidence = Evidence(repo_before=begun.repo_before)
+    again = [step for step in STEPS[:_WORK] if step.name in {"find_session", "plan"}]
+    _take_through(door, call, (*again, Step("resume_snapshot", partial(_resume_snapshot, begun.mark))))
+    return _take_through(door, call, STEPS[_WORK:])
+
+
+def _take_through(door: Door, call: Call, steps: Iterable[Step]) -> Answer:
     with correlated(request_id=call.call_id, op_id=call.call_id), ExitStack() as held:
         call.held = held
-        for step in STEPS:
+        for step in steps:
             if call.outcome is None or step.always:
                 begun = door.workspace.clock.monotonic()
                 _take(step, door, call)
@@ -224,7 +258,7 @@ def _plan(door: Door, call: Call) -> None:
     call.effects = call.plan.effects
     if call.budget is None:
         return
-    found = find_programs(workspace.repository)
+    found = workspace.programs.find()
     call.has_hooks, helpers = found.has_hooks, found.helpers
     # A snapshot is also taken around programs that are not git; they run none of its hooks by themselves.
     runs_git = call.operation.snapshots and not call.effects.commands
@@ -314,7 +348,9 @@ def _append_begun(door: Door, call: Call) -> None:
         "begun", call.label, body, call.call_id, call.operation.name, None, workspace.repository.worktree_id
     )
     owner, limits = workspace.ownership.owner, workspace.task_limits()
-    reserved = workspace.tasks.reserve(Reservation(begun, call.budget, owner, limits, workspace.snapshot()))
+    call_owner = OUTSIDE_OWNER if call.operation.is_outside else owner
+    wanted = Reservation(begun, call.budget, owner, limits, workspace.snapshot(), call_owner)
+    reserved = workspace.tasks.reserve(wanted)
     call.task = reserved.task
     if reserved.excess is not None:
         call.limit_triggered = reserved.excess.value
@@ -323,17 +359,31 @@ def _append_begun(door: Door, call: Call) -> None:
     call.is_begun = True
     call.mutation_number = reserved.number if call.budget is Budget.MUTATIONS else None
     call.warnings.extend(nearly_used(reserved.counted, call.budget, workspace.clock.now_ms()))
+    holder = held_by_another(workspace, call)
+    if holder is not None:
+        call.fail(holder, Outcome.DENIED)
 
 
 def _take_snapshot(door: Door, call: Call) -> None:
     """Snapshot what a call that does not use the editor may change."""
     if not (call.operation.snapshots and call.is_begun):
         return
-    bracket = door.workspace.git_bracket(call.call_id)
-    bracket.begin(call.effects.touched, has_hooks=call.has_hooks or bool(call.effects.commands))
+    workspace, effects = door.workspace, call.effects
+    if call.operation.is_outside:
+        bracket: Bracket = workspace.command_bracket(call.call_id)
+        bracket.begin(effects.touched, has_hooks=not effects.touched)
+    else:
+        bracket = workspace.git_bracket(call.call_id)
+        bracket.begin(effects.touched, has_hooks=call.has_hooks or bool(effects.commands))
     _context_of(call).bracket = bracket
     if bracket.unreadable:
         call.warnings.append(f"no copy could be made of {', '.join(bracket.unreadable[:5])}")
+
+
+def _resume_snapshot(mark: "Mark | None", door: Door, call: Call) -> None:
+    """Take up the snapshot that was taken before the agent went to work."""
+    if call.operation.snapshots:
+        _context_of(call).bracket = door.workspace.command_bracket(call.call_id, mark)
 
 
 def _refresh_index(door: Door, call: Call) -> None:
@@ -396,6 +446,9 @@ def _finish_snapshot(door: Door, call: Call) -> None:
     if bracket is None:
         return
     outcome = bracket.finish()
+    if call.operation.is_outside:
+        # It has happened; the operation reports what it was not to do.
+        return
     _judge_outcome(door, call, outcome)
     if call.outcome is Outcome.FINISHED or outcome.is_nothing:
         return
@@ -434,6 +487,9 @@ def _reconcile_writes(door: Door, call: Call) -> None:
         return
     context = _context_of(call)
     context.is_index_fresh = False
+    if call.operation.is_outside and not door.workspace.is_index_quick():
+        # The next call that reads the index refreshes it.
+        return
     # A refused change that left all known files unchanged gives the index nothing to refresh.
     is_refused = call.outcome is not Outcome.FINISHED and bool(call.before)
     if is_refused and state_of(door.workspace.root, call.effects.touched) == call.before:
@@ -619,6 +675,7 @@ def _announce(door: Door, call: Call) -> None:
         workspace.tracer.record(traced(call, round((workspace.clock.monotonic() - call.started) * 1e9)))
 
 
+# Calls of somebody else are taken through the steps in two parts, with the work between them.
 STEPS: tuple[Step, ...] = (
     Step("recover_interrupted", _recover_interrupted),
     Step("find_session", _find_session),
@@ -643,6 +700,8 @@ STEPS: tuple[Step, ...] = (
     Step("announce", _announce, always=True),
 )
 
+_WORK: Final = [step.name for step in STEPS].index("work")
+
 
 def _description(call: Call) -> dict[str, Any]:
     """Return what both rows of a call say about it; long arguments are stored as a digest."""
@@ -655,6 +714,8 @@ def _description(call: Call) -> dict[str, Any]:
         "caller": call.caller.kind.value,
         "policy": call.decision.policy if call.decision is not None else "",
     }
+    if call.operation.is_outside:
+        body["tool_class"] = call.operation.tool_class
     if call.controls.program is not None:
         body["part_of"] = call.controls.program.call_id
     if call.decision is not None and call.decision.intent is not None:

@@ -3,6 +3,7 @@
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_file, sha256_text
@@ -11,12 +12,15 @@ from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.govern.trace.ledger_records import FIELD
 from codeplane.ledger.chain import LedgerRow, NewEvent, OpenCall
+from codeplane.ledger.task_book import OUTSIDE_OWNER
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.operation import AnyOperation, Recovered
 from codeplane.operations.trace_calls import recovered_trace
 from codeplane.workspace.workspace import Workspace
 
 _log = get_logger(__name__)
+# What an agent has not reported by then, it will not report any more.
+_OUTSIDE_MS: Final = 2 * 3_600_000
 
 
 def recover_interrupted(workspace: Workspace, operations: Mapping[str, AnyOperation]) -> int:
@@ -26,6 +30,10 @@ def recover_interrupted(workspace: Workspace, operations: Mapping[str, AnyOperat
     """
     recovered = 0
     for open_call in workspace.chain.open_calls():
+        age_ms = workspace.clock.now_ms() - open_call.begun.ts_ms
+        if open_call.owner == OUTSIDE_OWNER and age_ms < _OUTSIDE_MS:
+            # The agent is at work; its next event ends the call.
+            continue
         with workspace.ownership.inherit(open_call.owner) as is_dead:
             if is_dead and _end(workspace, operations, open_call):
                 recovered += 1

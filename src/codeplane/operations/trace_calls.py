@@ -20,23 +20,74 @@ if TYPE_CHECKING:
 _CARRIES: Final = frozenset({"git_checkout", "git_merge", "git_pull", "git_rebase", "git_reset", "git_stash", "undo"})
 # Larger files are not parsed for their class while a caller waits.
 _MAX_CLASSIFIED: Final = 64_000
+# A call during which more happened is not compared with all of it.
+_MAX_MEANWHILE: Final = 5_000
+# A call that began earlier and has not ended is of an agent that was killed.
+_LIVE_MS: Final = 30 * 60_000
 _ORIGINS: Final = {"mcp": "mcp", "stdio": "mcp", "http": "mcp"}
 
 
 def trace_call(workspace: Workspace, call: Call) -> None:
     """Add the records of a change to what its row will hold; git's own changes bring no new lines."""
     context = call.context
-    if not call.is_begun or context is None or call.outcome is not Outcome.FINISHED or call.operation.snapshots:
+    is_git = call.operation.snapshots and not call.operation.is_outside
+    if not call.is_begun or context is None or call.outcome is not Outcome.FINISHED or is_git:
         return
     found = workspace.editor.records.find(call.call_id)
     changes = [one for one in found[0].changes if _is_traced(one)] if found is not None else []
+    cause = _cause(workspace, call)
+    if call.operation.is_outside:
+        changes, cause = _without_others(workspace, call, changes, cause)
     if not changes:
         return
-    cause = _cause(workspace, call)
     files = [replace(one, definitions=context.definitions.get(one.path)) for one in traced_files(changes)]
     records = workspace.trace.records_of(files, replace(cause, mutation_class=_class_of(call, files)))
     records += _formatted(workspace, call, files, records, cause)
     context.noted[FIELD] = records
+
+
+def _without_others(
+    workspace: Workspace, call: Call, changes: "list[Change]", cause: "Cause"
+) -> "tuple[list[Change], Cause]":
+    """Leave out what git put there and what other calls wrote meanwhile; nobody is named where it could be several."""
+    # As for the trace.
+    from codeplane.govern.trace.records import UNKNOWN  # noqa: PLC0415
+    from codeplane.workspace.command_bracket import CommandBracket  # noqa: PLC0415
+
+    bracket = call.context.bracket if call.context is not None else None
+    traced = bracket.written().traced if isinstance(bracket, CommandBracket) else ()
+    others = calls_meanwhile(workspace, call.call_id)
+    left = [one for one in changes if one.path.text in traced and not any(_wrote(other, one) for other in others)]
+    candidates = {str(one.call_id) for one in others if "tool_class" in one.body and not _names_paths(one)}
+    if candidates and not call.effects.touched:
+        ids = tuple(sorted({call.call_id, *candidates}))
+        cause = replace(cause, candidates=ids, contributor=UNKNOWN, intent=None)
+    return left, cause
+
+
+def calls_meanwhile(workspace: Workspace, call_id: str) -> list[LedgerRow]:
+    """Return the rows of other calls of this working tree that ended, or are at work, since a call has begun."""
+    open_calls = workspace.chain.open_calls()
+    begun = next((one.begun for one in open_calls if one.call_id == call_id), None)
+    if begun is None:
+        return []
+    now = workspace.clock.now_ms()
+    found = [one.begun for one in open_calls if one.call_id != call_id and now - one.begun.ts_ms < _LIVE_MS]
+    found += [row for row in workspace.chain.rows_after(begun.seq, _MAX_MEANWHILE) if row.kind == "finished"]
+    return [row for row in found if row.worktree == begun.worktree and row.call_id != call_id]
+
+
+def _wrote(row: LedgerRow, change: "Change") -> bool:
+    after = row.body.get("after")
+    if not isinstance(after, dict) or change.path.text not in after:
+        return False
+    left = change.after.sha256 if change.after is not None else None
+    return bool(after[change.path.text] == left)
+
+
+def _names_paths(row: LedgerRow) -> bool:
+    effects = row.body.get("effects")
+    return isinstance(effects, dict) and bool(effects.get("writes") or effects.get("deletes"))
 
 
 def recovered_trace(workspace: Workspace, begun: LedgerRow) -> list[dict[str, Any]]:
@@ -116,11 +167,12 @@ def _cause(workspace: Workspace, call: Call) -> "Cause":
         session=call.label,
         contributor=contributor_of(call.caller),
         tool_name=call.operation.name,
-        tool_origin=_origin_of(call.caller),
+        tool_origin=call.operation.tool_class if call.operation.is_outside else _origin_of(call.caller),
         action=call.operation.effect.value,
         now_ms=call.started_ms,
         worktree=workspace.repository.worktree_id,
         agent=call.caller.client,
+        model=call.caller.model or None,
         intent=intent,
         requirements=requirements_of(workspace, intent),
         claimed_class=call.controls.given_class,

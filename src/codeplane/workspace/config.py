@@ -101,6 +101,18 @@ def has_overlay(setting_value: str, environ: Mapping[str, str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class HookSettings:
+    """Hooks of agents."""
+
+    wait_seconds: float = setting(
+        570.0,
+        doc="How long a hook waits for a person's approval, at most as long as its agent does.",
+        minimum=0.0,
+        maximum=3600.0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be configured."""
 
@@ -115,6 +127,7 @@ class Settings:
     )
     reads: ReadSettings = setting(ReadSettings(), doc="Reading files.")
     edits: EditSettings = setting(EditSettings(), doc="Changing files.")
+    hooks: HookSettings = setting(HookSettings(), doc="Hooks of agents.")
     refactor: RefactorSettings = setting(RefactorSettings(), doc="Renames, moves and deletions.")
     lint: LintSettings = setting(LintSettings(), doc="Linters, type checkers and formatters.")
     defaults: ContextDefaults = setting(ContextDefaults(), doc="Several contexts of one language.")
@@ -180,7 +193,7 @@ HARMLESS: Final = frozenset(
         "controller.connectors.cache_sec", "controller.connectors.connect_timeout_sec",
         "controller.connectors.jira.criteria_fields", "controller.connectors.jira.flavour",
         "controller.connectors.timeout_sec",
-        "defaults.divergence_behavior", "defaults.max_parallel_contexts", "index.overlay",
+        "defaults.divergence_behavior", "defaults.max_parallel_contexts", "hooks.wait_seconds", "index.overlay",
         "lint.exclude", "lint.timeout_sec",
         "memory.byte_budget_default", "memory.consolidation_threshold", "memory.max_cells_per_scene",
         "memory.max_cells_total", "memory.max_experiences_total", "memory.friction.rejection_threshold",

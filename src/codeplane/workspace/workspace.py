@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from codeplane.core.canonical_json import digest
 from codeplane.core.clock import Clock, SystemClock, iso_from_ms
@@ -19,10 +19,11 @@ from codeplane.core.hashing import sha256_file
 from codeplane.core.ids import IdSource, RandomIds
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.paths import RepoPath
+from codeplane.core.redaction import redact
 from codeplane.core.settings import Loaded
 from codeplane.core.tracing import open_tracer
 from codeplane.git.ignored import ignored_paths
-from codeplane.git.programs import Helper, find_programs
+from codeplane.git.programs import Helper, ProgramFinder
 from codeplane.git.repo_version import RepoVersion, TrackedView
 from codeplane.git.repository import (
     Head,
@@ -62,17 +63,22 @@ if TYPE_CHECKING:
     from codeplane.edit.editor import Editor
     from codeplane.edit.records import RecordStore
     from codeplane.govern.shell_risk.context import ShellContext
+    from codeplane.govern.shell_risk.report import RiskVerdict
     from codeplane.index.reconcile import IndexState
     from codeplane.index.repository_index import RepositoryIndex
     from codeplane.languages.facts import Definition
     from codeplane.memory.friction_feed import FrictionFeed
     from codeplane.memory.store import MemoryStore, Origin
     from codeplane.store.graph.graph import Graph
+    from codeplane.workspace.command_bracket import CommandBracket, Mark
     from codeplane.workspace.git_bracket import GitBracket, GitLease
     from codeplane.workspace.tracing import TraceBook
 
 _log = get_logger(__name__)
 
+ALARM_KIND: Final = "gate_alarm"
+# A refresh after a change of a larger repository takes a quarter of a second and more.
+_MAX_WAITED_FOR: Final = 5_000
 # What `.codeplane/` hides from git: everything but the configuration that a team may want to commit.
 _PRIVATE_GITIGNORE = "*\n!config.yaml\n!contexts.yaml\n"
 
@@ -104,6 +110,7 @@ class Workspace:
         self.ids = ids
         self.events = EventBus()
         self._tracked = TrackedView(repository)
+        self.programs = ProgramFinder(repository)
         self.has_overlay = has_overlay(loaded.values.index.overlay, os.environ)
         self._ignored: tuple[object, frozenset[str]] | None = None
         self._compiled_ignore_files = CompiledFiles(repository.root)
@@ -194,6 +201,17 @@ class Workspace:
 
         return look_around(self.root, self.root, os.environ, "\n".join(commands))
 
+    def command_verdict(self, command: str) -> "RiskVerdict":
+        """Return how dangerous a shell command is, by the rules in force; as the gate judges it."""
+        # As above.
+        from codeplane.govern.policies.risk import command_report  # noqa: PLC0415
+
+        return command_report(redact(command), self._shell_context((command,)), self.gate.rules()).verdict
+
+    def shadowed_programs(self, command: str) -> tuple[str, ...]:
+        """Return the programs of a command that a directory which others can write to offers on PATH."""
+        return self._shell_context((command,)).shadowed
+
     def _secrets(self, paths: tuple[str, ...]) -> tuple[str, ...]:
         """Return the paths that look secret by name or content, each with the reason; people can allow some."""
         rules = self.ignore_rules()
@@ -203,7 +221,7 @@ class Workspace:
 
     def accept_helpers(self) -> tuple[Helper, ...]:
         """Accept the hooks and helpers that this repository makes git run, as they are; only a person decides that."""
-        helpers = find_programs(self.repository).helpers
+        helpers = self.programs.find().helpers
         if helpers:
             self.gate.sources.accept_helpers(one.digest for one in helpers)
         return helpers
@@ -225,6 +243,19 @@ class Workspace:
     def record(self, kind: str, body: dict[str, object]) -> None:
         """Append a system row, such as a start or a stop."""
         self.chain.append(NewEvent(kind, SYSTEM_SESSION, body, worktree=self.repository.worktree_id))
+
+    def adopt_session(self, connection: str, agent: str) -> None:
+        """Let what was seen over a connection count for the agent's session that its calls now belong to."""
+        own, shared = self.sessions.label_of(connection), self.sessions.label_of(agent)
+        if own is not None and shared is not None and own != shared:
+            self.gate.memory.adopt(own, shared)
+
+    def alarm(
+        self, what: str, body: dict[str, object], session: str = SYSTEM_SESSION, call_id: str | None = None
+    ) -> None:
+        """Append a row that people should look at: something got round the gate, or tried to."""
+        worktree = self.repository.worktree_id
+        self.chain.append(NewEvent(ALARM_KIND, session, {"what": what, **body}, call_id, None, None, worktree))
 
     def leases(self) -> list[dict[str, object]]:
         """Return the paths that calls are writing right now, with the session and the start time."""
@@ -565,6 +596,16 @@ class Workspace:
 
         return GitBracket(self.repository, self.editor, self.git_lease(), call_id)
 
+    def command_bracket(self, call_id: str, mark: "Mark | None" = None) -> "CommandBracket":
+        """Return the bracket for a call that an agent or another server carries out; with its mark, to finish it."""
+        # As for the lease.
+        from codeplane.workspace.command_bracket import CommandBracket  # noqa: PLC0415
+
+        return CommandBracket(self.repository, self.editor, call_id, self._is_recorded, mark)
+
+    def _is_recorded(self, path: str, sha256: str) -> bool:
+        return last_writer(self.chain, self.editor.records, path, sha256) is not None
+
     def _refresh_index(self) -> None:
         # Before the scan: a commit made meanwhile may change files that were already scanned.
         head = self._head_mark()
@@ -587,6 +628,11 @@ class Workspace:
         """Return the epoch that the index has published, None before it was first brought up to date."""
         report = self._index.last_report if self._index is not None else None
         return report.epoch if report is not None else None
+
+    def is_index_quick(self) -> bool:
+        """Tell whether the index is at hand and small enough to be refreshed while an agent waits for its own tool."""
+        report = self._index.last_report if self._index is not None else None
+        return report is not None and report.n_files <= _MAX_WAITED_FOR
 
     def index_summary(self) -> dict[str, object]:
         """Return what the index holds and when it was last brought up to date, without building it."""

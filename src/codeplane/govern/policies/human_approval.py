@@ -28,8 +28,9 @@ class HumanApproval:
             return deny(ErrorReport("APPROVAL_DENIED", message, details=details), "refused", said.hold_id)
         if said is not None and said.state == "approved":
             return Opinion(Verdict.ALLOW, f"approved ({said.scope})", "approved", said.hold_id)
-        # A caller's command is dangerous wherever it runs; for the rest intents have to be in force.
-        is_judged = rules.is_enforced or (call.commands and not call.verifies)
+        # A caller's command and an unknown tool are dangerous everywhere; the rest only where intents are in force.
+        is_unknown = call.tool_class != "own" and call.destructive
+        is_judged = rules.is_enforced or is_unknown or (call.commands and not call.verifies)
         dangers = dangers_of(call, rules) if is_judged else ()
         if not dangers:
             return None

@@ -1,5 +1,7 @@
 """How much a call could destroy, told from its effects."""
 
+from dataclasses import replace
+
 from codeplane.govern.governed_call import GovernedCall
 from codeplane.govern.rulebook import Rulebook
 from codeplane.govern.shell_risk.context import ShellContext
@@ -60,22 +62,26 @@ def _dangerous_commands(call: GovernedCall, rules: Rulebook) -> list[str]:
 
 
 def _report(command: str, call: GovernedCall, rules: Rulebook) -> RiskReport:
+    around = ShellContext(
+        git_runs_helpers=call.git_runs_helpers,
+        leading_away=call.leading_away,
+        variables=call.variables,
+        shadowed=call.shadowed,
+        is_one_repository=call.is_one_repository,
+    )
+    return command_report(command, around, rules)
+
+
+def command_report(command: str, around: ShellContext, rules: Rulebook) -> RiskReport:
+    """Return the risk of a command, secrets taken out of it, by the rules and what is around it."""
     if _REDACTED in command:
         # What was taken out may have been more than a secret.
         return RiskReport(RiskVerdict.DESTRUCTIVE, (), ("a part of it is kept back",))
     # 25 ms that only calls with commands need.
     from codeplane.govern.shell_risk.classifier import classify  # noqa: PLC0415
 
-    context = ShellContext(
-        git_runs_helpers=call.git_runs_helpers,
-        leading_away=call.leading_away,
-        variables=call.variables,
-        shadowed=call.shadowed,
-        is_one_repository=call.is_one_repository,
-        read_only=rules.read_only_commands(),
-        verification=rules.verification_scripts(),
-    )
-    return classify(command, "bash", context)
+    known = replace(around, read_only=rules.read_only_commands(), verification=rules.verification_scripts())
+    return classify(command, "bash", known)
 
 
 def _some(texts: tuple[str, ...]) -> str:

@@ -288,12 +288,11 @@ def _is_known_harmless(name: str, value: str, root: Path | None) -> bool:  # noq
 
 def _shadowed(path: str, root: Path | None, cwd: Path, command: str) -> Iterator[str]:
     """Return programs that a directory of the tree, a shared one or a relative one offers on PATH."""
-    names = {*READERS, *_OTHER_NAMES, *(word.value for word in _words(command) if "/" not in word.value)}
-    for entry in path.split(":") if path else ():
+    tops = tuple(f"{os.path.realpath(one)}/" for one in (*_SHARED_FOLDERS, *((root,) if root is not None else ())))
+    for entry in dict.fromkeys(path.split(":")) if path else ():
         folder = (cwd / entry) if entry else cwd
-        real = folder.resolve()
-        tops = (Path(os.path.realpath(one)) for one in (*_SHARED_FOLDERS, *((root,) if root is not None else ())))
-        if not entry.startswith("/") or any(real.is_relative_to(top) for top in tops):
+        if not entry.startswith("/") or f"{os.path.realpath(folder)}/".startswith(tops):
+            names = {*READERS, *_OTHER_NAMES, *(word.value for word in _words(command) if "/" not in word.value)}
             yield from (name for name in names if name and os.path.lexists(folder / name[:255]))
 
 

@@ -11,11 +11,13 @@ import click
 
 from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.errors import CodePlaneError
+from codeplane.operations.agent_sessions import session_in_shell
 from codeplane.operations.answer import Answer
 from codeplane.operations.call_record import CallControls
 from codeplane.operations.catalog import TOOLS
 from codeplane.operations.one_call import run_once
 from codeplane.operations.perform import Door
+from codeplane.surfaces.agent_hooks.processes import ancestors
 from codeplane.surfaces.cli.output import finish, json_option, repo_option, session_option, set_option
 from codeplane.surfaces.server.operator_token import has_token
 from codeplane.workspace.workspace import Workspace, WorkspaceRequest, open_workspace
@@ -60,15 +62,28 @@ def run_tool(
     return run_once(Door(workspace, TOOLS), operation, arguments, acting_caller(workspace, operation), controls)
 
 
+def run_as(workspace: Workspace, operation: str, arguments: dict[str, Any], caller: Caller) -> Answer:
+    """Make the one call of a command in a session that is known."""
+    return run_once(Door(workspace, TOOLS), operation, arguments, caller)
+
+
 def cli_caller(workspace: Workspace, session_id: str | None = None) -> Caller:
     """Return who calls from a shell: an agent of unknown session, unless the operator token shows a person."""
     is_person = has_token(workspace.places.user.operator_token)
     kind = CallerKind.PERSON if is_person else CallerKind.AGENT
     proof = f"operator token, user {os.getuid()}" if is_person else ""
+    agent = None if is_person or session_id is not None or sys.stdin.isatty() else _agent_of_shell(workspace)
+    if agent is not None:
+        return Caller(kind, "cli", agent, "cpl", is_lasting=True)
     if session_id is None or session_id.startswith("sess_"):
         return Caller(kind, "cli", f"cli:{os.getpid()}", "cpl", session_id, proof=proof)
     # A name of the caller's own: the session follows from it and from the user, so that the next command finds it.
     return Caller(kind, "cli", f"cli:{os.getuid()}:{session_id}", "cpl", is_lasting=True, proof=proof)
+
+
+def _agent_of_shell(workspace: Workspace) -> str | None:
+    marks = {one.mark for one in ancestors(os.getpid())}
+    return session_in_shell(workspace, os.environ, marks)
 
 
 def acting_caller(workspace: Workspace, operation: str, session_id: str | None = None) -> Caller:

@@ -13,6 +13,8 @@ from codeplane.core.logs import tail_lines
 from codeplane.core.printable import counted
 from codeplane.core.redaction import redact
 from codeplane.core.version import VERSION
+from codeplane.operations.agent_connections import connections
+from codeplane.surfaces.agent_hooks.canary import gate_state
 from codeplane.surfaces.cli.call_command import run_tool
 from codeplane.surfaces.cli.main import FINDINGS, OK
 from codeplane.surfaces.cli.output import json_option, print_json, repo_option, set_option
@@ -81,10 +83,22 @@ def run_checks(places: Places, overrides: tuple[str, ...]) -> list[Check]:
                 _verdict("contexts", lambda: _contexts(workspace)),
                 _verdict("test runners", lambda: _runners(workspace)),
             ]
+            checks += gate_checks(workspace)
     except CodePlaneError as error:
         checks.append(Check("private directory", "problem", error.report().as_text()))
     checks.append(_verdict("server", lambda: _server(places)))
     return checks
+
+
+def gate_checks(workspace: Workspace) -> list[Check]:
+    """Return a verdict on the gate of each connected agent, proved by events through its own settings."""
+    found = []
+    for connection in connections(workspace).values():
+        state = gate_state(workspace, connection)
+        gaps = "".join(f"\n          not covered: {one}" for one in state.gaps)
+        told = "; ".join(state.problems) or "blocks what is forbidden, lets reads pass"
+        found.append(Check(f"gate of {connection.agent}", "problem" if state.problems else "ok", told + gaps))
+    return found or [Check("gates", "not available", "no agent is connected (`cpl connect`)")]
 
 
 def _verdict(name: str, check: Callable[[], str]) -> Check:

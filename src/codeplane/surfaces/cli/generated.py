@@ -44,6 +44,7 @@ from codeplane.workspace.workspace import Workspace, WorkspaceRequest, locate_pl
 
 _PLAIN = (str, int, bool, float)
 _GROUP_HELP = {
+    "agents": "Show connected agents and what connecting one would write.",
     "approvals": """Show calls that wait for a person, and answer them.
 
         Only a person answers: at a terminal a code is asked for, elsewhere the operator token is needed.""",
@@ -140,7 +141,9 @@ def _made(operation: AnyOperation, command: Command) -> click.Command:
             require_ledger(locate_places(Path(start)))
         with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
             if command.previews is not None and not as_json:
-                _preview(workspace, command.previews, arguments["hold_ids"])
+                holds = arguments.get("hold_ids")
+                asked = [{"hold_id": one} for one in holds] if holds is not None else [arguments]
+                _preview(workspace, command.previews, asked)
             caller = _caller(workspace, operation, arguments, session_id)
             answer = run_once(Door(workspace, OPERATIONS), operation.name, arguments, caller)
         return _finish(operation, command, answer, as_json=as_json)
@@ -171,11 +174,11 @@ def _caller(workspace: Workspace, operation: AnyOperation, arguments: dict[str, 
     return acting_caller(workspace, operation.name, session_id) if operation.effect.mutates else caller
 
 
-def _preview(workspace: Workspace, name: str, hold_ids: Sequence[str]) -> None:
-    """Show what a person is about to answer."""
+def _preview(workspace: Workspace, name: str, asked: Sequence[dict[str, Any]]) -> None:
+    """Show what a person is about to answer or to do."""
     operation = OPERATIONS[name]
-    for hold_id in hold_ids:
-        answer = run_once(Door(workspace, OPERATIONS), name, {"hold_id": hold_id}, cli_caller(workspace))
+    for arguments in asked:
+        answer = run_once(Door(workspace, OPERATIONS), name, arguments, cli_caller(workspace))
         if answer.result is not None and operation.command is not None:
             _show(operation.command.shows(answer.result))
 

@@ -17,11 +17,13 @@ OK, FINDINGS, FAILURE = 0, 1, 2
 
 # One line per command: module, and the help that `cpl --help` shows without importing it.
 COMMANDS = {
+    "agents": "Show connected agents and the state of their hooks.",
     "approvals": "Show what waits for a person; approve or deny it.",
     "blame": "Tell why lines are here: intent, agent, call and approval.",
     "call": "Run any operation through the door.",
     "check": "Lint and test your changes: are they ready to commit?",
     "clear": "Remove derived data; with --all everything CodePlane stores here.",
+    "connect": "Connect an agent: its MCP server and its hooks.",
     "controller": "Look at planned runs, check plans, review nodes.",
     "completion": "Print the completion script for a shell.",
     "delete": "Delete a symbol or file that nothing refers to.",
@@ -32,6 +34,7 @@ COMMANDS = {
     "explain": "Show why a call was allowed or not.",
     "git": "Use git as agents do: checked, recorded, undoable.",
     "graph": "Build the graph from the seeds of the team; export what is new.",
+    "hook": "Answer an agent's hook; select an intent in its shell.",
     "init": "Set this repository up for CodePlane.",
     "intent": "Add, list, show, select, close, check and import intents.",
     "ledger": "Read, verify and export the record of every call.",
@@ -61,8 +64,10 @@ COMMANDS = {
 # Made from operations; every other command has a module of its own.
 _GENERATED = frozenset(
     {
+        "agents",
         "approvals",
         "blame",
+        "connect",
         "controller",
         "explain",
         "graph",

@@ -7,8 +7,8 @@ import codeplane.surfaces.mcp.sdk_models  # noqa: F401 - it decides how the mode
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -151,11 +151,22 @@ def _progress_from_thread(
     return report
 
 
+# Returns the agent's session that a call belongs to, by connection, tool, arguments and what came with the call.
+SessionOf = Callable[[str, str, Mapping[str, Any], Mapping[str, Any]], str | None]
+
+
 def build_server(
-    runner: CallRunner, profile: Profile, surface: str, connection: Callable[[RequestContext], ConnectionName]
+    runner: CallRunner,
+    profile: Profile,
+    surface: str,
+    connection: Callable[[RequestContext], ConnectionName],
+    session_of: SessionOf = lambda *_: None,
 ) -> Server[Any]:
-    """Return an SDK server that offers the profile's tools; `connection` names the caller's connection."""
-    binding = _Binding(runner, profile, surface, connection)
+    """Return an SDK server that offers the profile's tools; `connection` names the caller's connection.
+
+    Where hooks have told of a call, it is made in the session of the agent behind them.
+    """
+    binding = _Binding(runner, profile, surface, connection, session_of)
     server: Server[Any] = Server(
         SERVER_NAME,
         version=VERSION,
@@ -199,6 +210,7 @@ class _Binding:
     profile: Profile
     surface: str
     connection: Callable[[RequestContext], ConnectionName]
+    session_of: SessionOf
 
     async def list_tools(
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
@@ -221,7 +233,7 @@ class _Binding:
                 raise MCPError(types.INVALID_PARAMS, f"{message} There is only {near}.")
             return _error_result(ErrorReport("UNKNOWN_OPERATION", message, f"Nearest: {near}."))
         answer = await self.runner.run(
-            params.name, dict(params.arguments or {}), self._caller(context), context.session.report_progress
+            params.name, dict(params.arguments or {}), self._caller_of(context, params), context.session.report_progress
         )
         if self.profile.plain:
             return turn_result(answer, dict(params.arguments or {}))
@@ -234,6 +246,15 @@ class _Binding:
         if self.profile.name in {CORE, CLASSIC, FULL}:
             return True
         return name in self.profile.names
+
+    def _caller_of(self, context: RequestContext, params: types.CallToolRequestParams) -> Caller:
+        """Return the caller of a tool: the agent's session where its hooks have told of this call."""
+        caller = self._caller(context)
+        session = self.session_of(caller.connection, params.name, params.arguments or {}, dict(params.meta or {}))
+        if session is None:
+            return caller
+        self.runner.door.workspace.adopt_session(caller.connection, session)
+        return replace(caller, connection=session, is_lasting=True)
 
     def _caller(self, context: RequestContext) -> Caller:
         client = context.session.client_params.client_info if context.session.client_params else None

@@ -4,9 +4,11 @@ import asyncio
 import os
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -23,6 +25,7 @@ from codeplane.operations.perform import Door
 from codeplane.operations.profiles import profile_for
 from codeplane.operations.recorded_calls import rows_after
 from codeplane.operations.recovery import recover_interrupted
+from codeplane.surfaces.agent_hooks.bindings import Bindings
 from codeplane.surfaces.mcp.binding import CallRunner, InFlight
 from codeplane.surfaces.server.access import Access
 from codeplane.surfaces.server.facts import ServerFacts, remove_facts, write_facts
@@ -31,6 +34,7 @@ from codeplane.surfaces.server.unix_socket import bind_unix_socket, serve_unix_s
 from codeplane.workspace.workspace import Workspace, prepare_private
 
 if TYPE_CHECKING:
+    from codeplane.surfaces.agent_hooks.hook_server import HookServer
     from codeplane.surfaces.server.http_side import HttpSide
 
 # A second port of the same server, for tools that expect one at a fixed place.
@@ -55,7 +59,7 @@ _YOUNG_SECONDS = 60.0
 _LAST_SECONDS = 1.0
 
 
-@dataclass(slots=True)
+@dataclass
 class ServerHost:
     """One server for one working tree.
 
@@ -79,12 +83,21 @@ class ServerHost:
     in_flight: InFlight = field(default_factory=InFlight)
     exchanges: InFlight = field(default_factory=InFlight)
     background: InFlight = field(default_factory=InFlight)
+    bindings: Bindings = field(default_factory=lambda: Bindings(time.monotonic))
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _rows_changed: asyncio.Event = field(default_factory=asyncio.Event)
     _limiter: anyio.CapacityLimiter | None = None
     http: "HttpSide | None" = None
     _tasks: TaskGroup | None = None
     _earlier_threads: tuple[threading.Thread, ...] = field(default_factory=lambda: tuple(threading.enumerate()))
+
+    @cached_property
+    def hooks(self) -> "HookServer":
+        """Return what answers the hooks of agents."""
+        # 20 ms that a server without connected agents need not spend.
+        from codeplane.surfaces.agent_hooks.hook_server import HookServer  # noqa: PLC0415
+
+        return HookServer(self)
 
     @property
     def ports(self) -> tuple[int, ...]:

@@ -86,7 +86,7 @@ class HttpSide:
             return manager
         if len(self._managers) >= 32 or self._tasks is None:
             raise CodePlaneError("UNKNOWN_PROFILE", "Too many different tool lists are in use.")
-        server = build_server(self._host.runner, profile, "mcp-http", _http_connection)
+        server = build_server(self._host.runner, profile, "mcp-http", _http_connection, self._host.bindings.session_of)
         idle = self._host.workspace.settings.sessions.idle_timeout_minutes * 60.0
         manager = StreamableHTTPSessionManager(
             server, session_idle_timeout=idle, max_request_body_size=_MAX_BODY, max_sessions=_MAX_SESSIONS

@@ -2,6 +2,7 @@
 
 A client first sends one line, `{"codeplane": 1, "speak": "mcp", "profile": "core"}`, then speaks MCP in lines.
 A bridge adds `"connection"`, an unguessable name by which the next server finds its session again.
+An agent's hook client says `"speak": "hook"` with agent, event and size, sends the event, and gets one answer.
 Approvals are never taken here.
 """
 
@@ -12,6 +13,7 @@ import re
 import socket
 import struct
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ from anyio.abc import TaskStatus
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import fields, get_logger
 from codeplane.operations.profiles import profile_for
+from codeplane.surfaces.agent_hooks.processes import ancestors
 from codeplane.surfaces.mcp.binding import ConnectionName, build_server
 from codeplane.surfaces.mcp.line_connection import refuse_lines, serve_lines
 from codeplane.workspace.places import Places
@@ -114,6 +117,9 @@ class _Connections:
             return
         try:
             hello = await asyncio.wait_for(_hello(reader), _HELLO_SECONDS)
+            if hello["speak"] == "hook":
+                await self._host.hooks.serve(hello, reader, writer, _peer_pid(peer))
+                return
             wanted = str(hello.get("profile") or self._host.workspace.settings.mcp.profile)
             profile = profile_for(wanted, self._host.door.operations)
         except CodePlaneError as error:
@@ -121,7 +127,9 @@ class _Connections:
             await refuse_lines(error.report(), reader, writer)
             return
         name = self._name_of(hello)
-        server = build_server(self._host.runner, profile, "mcp-stdio", lambda _context: name)
+        processes = frozenset(one.mark for one in ancestors(_peer_pid(peer)))
+        binding = partial(self._host.bindings.session_of, processes=processes)
+        server = build_server(self._host.runner, profile, "mcp-stdio", lambda _context: name, binding)
         try:
             await serve_lines(server, reader, writer)
         finally:
@@ -144,9 +152,16 @@ async def _hello(reader: asyncio.StreamReader) -> dict[str, Any]:
         document = json.loads((await reader.readline())[:_MAX_HELLO])
     except (ValueError, RecursionError):
         document = None
-    if not isinstance(document, dict) or document.get("codeplane") != 1 or document.get("speak") != "mcp":
+    if not isinstance(document, dict) or document.get("codeplane") != 1 or document.get("speak") not in {"mcp", "hook"}:
         raise CodePlaneError("INVALID_FORMAT", "The first line must be the hello of a CodePlane client.")
     return document
+
+
+def _peer_pid(peer: socket.socket) -> int:
+    """Return the process at the other end, 0 where the system does not tell."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return 0
+    return int(struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))[0])
 
 
 def _is_same_user(peer: socket.socket) -> bool:
