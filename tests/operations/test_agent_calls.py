@@ -273,6 +273,13 @@ def test_our_own_tools_are_left_to_the_door(agent: PlayedAgent) -> None:
     assert rows(agent.door.workspace, "1 = 1") == before
 
 
+@pytest.mark.parametrize("command", ["cpl search helpers", "cpl undo --list", "cpl approvals list"])
+def test_our_own_commands_in_a_shell_are_no_alarm(agent: PlayedAgent, command: str) -> None:
+    assert agent.asks(shell(command), "c").reply is Reply.ALLOW
+    agent.reports(shell(command), "c")
+    assert not rows(agent.door.workspace, "kind = 'gate_alarm'")
+
+
 @pytest.mark.parametrize("command", ["cpl hook claude select INT-001", "cpl intent select INT-001"])
 def test_an_intent_can_be_selected_in_the_shell(workspace: Workspace, command: str) -> None:
     agent = PlayedAgent(Door(workspace, OPERATIONS))

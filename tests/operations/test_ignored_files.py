@@ -50,6 +50,14 @@ def test_ignored_files_are_searched_when_asked_for(door: Door) -> None:
     assert "generated/out.py" in found
 
 
+def test_the_trace_is_searched_only_when_it_is_asked_for(door: Door) -> None:
+    trace = ".orchestration/agent_trace.jsonl"
+    write(door.workspace.root, {trace: '{"symbol": "needle"}\n'})
+    assert trace not in paths(door, query="needle")[0]
+    assert paths(door, query="needle", scope={"paths": [trace]}) == ({trace}, 0)
+    assert trace in paths(door, query="needle", include_ignored=True)[0]
+
+
 def test_only_ignored_files_in_scope_are_counted(door: Door) -> None:
     assert paths(door, query="needle", scope={"paths": ["generated/"]}) == (set(), 1)
     assert paths(door, query="needle", scope={"paths": ["/app.py"]}) == ({"app.py"}, 0)

@@ -120,13 +120,18 @@ def _before_tool(door: Door, event: AgentEvent) -> AgentDecision:
     caller = caller_of(door, event)
     if event.subagent:
         _inherit_intent(door, event, caller)
-    words = cpl_words(tool)
-    if words and _PROGRAM not in door.workspace.shadowed_programs(_PROGRAM):
-        # The command itself passes the door.
+    words = _own_command(door.workspace, tool)
+    if words:
         return selected_in_shell(door, words, caller) or NO_OPINION
     with _book(door.workspace).locked(caller.connection):
         decision = _decided(door, event, tool, caller)
         return _with_greeting(door, event, caller, decision)
+
+
+def _own_command(workspace: Workspace, tool: ToolUse) -> list[str]:
+    """Return the words of a command of ours, which passes the door by itself; none for any other command."""
+    words = cpl_words(tool)
+    return words if words and _PROGRAM not in workspace.shadowed_programs(_PROGRAM) else []
 
 
 def _with_greeting(door: Door, event: AgentEvent, caller: Caller, decision: AgentDecision) -> AgentDecision:
@@ -237,6 +242,8 @@ def _after_tool(door: Door, event: AgentEvent) -> AgentDecision:
             return NO_OPINION
         if known is not None:
             return _end(door, known, caller, event)
+    if _own_command(workspace, tool):
+        return NO_OPINION
     request = request_of(workspace, tool, event.cwd)
     classes = classes_of(workspace, tool, request)
     if classes.effect.mutates:

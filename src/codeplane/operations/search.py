@@ -119,6 +119,7 @@ def _how_many(part: SearchResult) -> str:
 
 def _n_ignored(context: CallContext, request: SearchRequest, ignored: frozenset[str]) -> int:
     """Return how many files in scope were left out because git ignores them."""
+    ignored -= search_symbols.OWN_RECORDS
     if not ignored:
         return 0
     in_scope = ordered_files(context.workspace.index.state(), _query(request, frozenset()))

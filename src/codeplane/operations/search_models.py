@@ -64,7 +64,9 @@ class SearchRequest(Request):
     cursor: str | None = Field(None, description="From a cut answer.")
     include_snippets: bool = Field(True, description="Show the line of each hit.", json_schema_extra=RARELY)
     enrichment: Literal["none", "minimal", "standard", "function", "class"] = Field("none", json_schema_extra=RARELY)
-    include_ignored: bool = Field(False, description="Also files that git ignores.", json_schema_extra=RARELY)
+    include_ignored: bool = Field(
+        False, description="Also files that git ignores, and CodePlane's own trace.", json_schema_extra=RARELY
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -2,11 +2,12 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import counted
+from codeplane.govern.trace.files import MAP_FILE, TRACE_FILE
 from codeplane.index.facts.outline import LAST_LINE, Outline
 from codeplane.index.facts.queries import FactQueries
 from codeplane.index.facts.reader import FactFile, FactReader
@@ -37,6 +38,8 @@ from codeplane.operations.search_models import (
     SymbolInfo,
 )
 
+# What CodePlane writes about the code is not the code.
+OWN_RECORDS: Final = frozenset({TRACE_FILE, MAP_FILE})
 MAX_SIGNATURE = 100
 # With more definitions than this, listing them is the better answer to a references search.
 MAX_AMBIGUOUS = 4
@@ -166,14 +169,18 @@ def symbols_meant(context: CallContext, reader: FactReader, request: SearchReque
 
 
 def ignored_files(context: CallContext, request: SearchRequest) -> frozenset[str]:
-    """Return the files that are not searched because git ignores them; none when the caller wants them too."""
+    """Return the files that are not searched because git ignores them, and CodePlane's own records of the code.
+
+    None when the caller wants them too, the records also when the scope names them.
+    """
     if request.include_ignored:
         return frozenset()
+    own = frozenset() if OWN_RECORDS & frozenset(request.scope.paths) else OWN_RECORDS
     try:
-        return context.workspace.ignored_files(context.workspace.index.state())
+        return context.workspace.ignored_files(context.workspace.index.state()) | own
     except CodePlaneError as error:
         context.warnings.append(f"files ignored by git were searched too: {error.message}")
-        return frozenset()
+        return own
 
 
 def path_test(context: CallContext, request: SearchRequest) -> Callable[[str], bool]:

@@ -293,12 +293,12 @@ def answer_in_claudes_form(
     """
     is_refused = decision.reply in {Reply.DENY, Reply.HOLD}
     if is_refused and event.kind is EventKind.PERMISSION:
-        return _specific(event, {"decision": {"behavior": "deny", "message": decision.reason}})
+        return specific(event, {"decision": {"behavior": "deny", "message": decision.reason}})
     if is_refused:
         return HookAnswer(2, "", f"{decision.reason}\n")
     if decision.reply is Reply.REWRITE:
         # Without a decision beside it, the agent's own rules stay in force.
-        return _specific(event, {**(rewriting or {}), "updatedInput": {**event.raw_input, **decision.rewritten}})
+        return specific(event, {**(rewriting or {}), "updatedInput": {**event.raw_input, **decision.rewritten}})
     if event.kind is EventKind.STOP:
         return (
             HookAnswer(0, json.dumps({"decision": "block", "reason": decision.context}))
@@ -306,9 +306,10 @@ def answer_in_claudes_form(
             else HookAnswer()
         )
     if decision.context and event.kind in _WITH_CONTEXT:
-        return _specific(event, {"additionalContext": decision.context})
+        return specific(event, {"additionalContext": decision.context})
     return HookAnswer()
 
 
-def _specific(event: AgentEvent, fields: Mapping[str, Any]) -> HookAnswer:
+def specific(event: AgentEvent, fields: Mapping[str, Any]) -> HookAnswer:
+    """Return the fields that an answer has for this event only."""
     return HookAnswer(0, json.dumps({"hookSpecificOutput": {"hookEventName": event.name, **fields}}))

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -26,7 +26,13 @@ def sample(agent: str, root: str, forbidden: str) -> Sample:
 
 def _claude(root: str, forbidden: str) -> Sample:
     write = {"file_path": f"{root}/{forbidden}", "content": "canary"}
-    return _like_claude("PreToolUse", root, ("Write", write), ("Read", {"file_path": f"{root}/README.md"}))
+    found = _like_claude("PreToolUse", root, ("Write", write), ("Read", {"file_path": f"{root}/README.md"}))
+    return replace(found, is_refusal=_is_claudes_refusal)
+
+
+def _is_claudes_refusal(code: int, out: str) -> bool:
+    specific = _says(out, "hookSpecificOutput")
+    return code == 2 or (isinstance(specific, dict) and specific.get("permissionDecision") == "deny")
 
 
 def _codex(root: str, forbidden: str) -> Sample:

@@ -1,17 +1,19 @@
-"""Claude Code: hooks in its settings, JSON on standard input; exit code 2 blocks and cannot be overruled."""
+"""Claude Code: hooks in its settings, JSON on standard input, and a refused tool told in JSON."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from codeplane.operations.agent_events import AgentEvent, EventKind, ToolKind
+from codeplane.operations.agent_events import AgentDecision, AgentEvent, EventKind, Reply, ToolKind
 from codeplane.surfaces.agent_hooks.adapter import (
     Adapter,
+    HookAnswer,
     Shape,
     answer_in_claudes_form,
     double_underscore,
     event_from,
     mapping,
+    specific,
 )
 
 EVENTS: Final = {
@@ -62,13 +64,20 @@ def _reads(adapter: Adapter, name: str, document: Mapping[str, Any]) -> AgentEve
     return event
 
 
+def _writes(event: AgentEvent, decision: AgentDecision) -> HookAnswer:
+    """Refuse a tool in JSON: for exit code 2 the model reads the hook's whole command line before the reason."""
+    if event.kind is EventKind.BEFORE_TOOL and decision.reply in {Reply.DENY, Reply.HOLD}:
+        return specific(event, {"permissionDecision": "deny", "permissionDecisionReason": decision.reason})
+    return answer_in_claudes_form(event, decision)
+
+
 CLAUDE: Final = Adapter(
     agent="claude",
     events=EVENTS,
     shapes=SHAPES,
     server_and_tool=double_underscore,
     reads=_reads,
-    writes=answer_in_claudes_form,
+    writes=_writes,
     hold_seconds=570.0,
     known_version="2.1.327",
 )
