@@ -24,12 +24,13 @@ from codeplane.core.settings import Loaded
 from codeplane.core.tracing import open_tracer
 from codeplane.git.ignored import ignored_paths
 from codeplane.git.programs import Helper, ProgramFinder
-from codeplane.git.repo_version import RepoVersion, TrackedView
+from codeplane.git.repo_version import RepoVersion, TrackedView, head_commit
 from codeplane.git.repository import (
     Head,
     Repository,
     TrackedPaths,
     find_repository,
+    read_branch,
     read_head,
 )
 from codeplane.git.working_tree import untracked_paths
@@ -511,8 +512,8 @@ class Workspace:
         # As for memory.
         from codeplane.memory.store import Origin  # noqa: PLC0415
 
-        head = self.head()
-        return Origin(self.repository.worktree_id, head.branch or "", head.commit or "", session, author)
+        branch, commit = read_branch(self.repository), head_commit(self.repository)
+        return Origin(self.repository.worktree_id, branch or "", commit or "", session, author)
 
     @cached_property
     def editor(self) -> "Editor":
