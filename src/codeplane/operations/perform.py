@@ -39,7 +39,7 @@ from codeplane.operations.operation import AnyOperation, Bracket, CallContext
 from codeplane.operations.path_leases import held_by_another
 from codeplane.operations.recovery import recover_interrupted, state_of
 from codeplane.operations.trace_calls import carries_trace, project_trace, trace_call
-from codeplane.operations.traces import traced
+from codeplane.operations.traces import spans_of, traced
 from codeplane.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -611,6 +611,7 @@ def _ending(call: Call) -> dict[str, Any]:
         "claimed_class": call.controls.given_class,
         "seen": context.seen if context is not None else None,
         "limit_triggered": call.limit_triggered,
+        "spans": spans_of(call),
     }
     body |= {name: value for name, value in found.items() if value}
     if call.index_epoch is not None:

@@ -8,6 +8,7 @@ from codeplane.operations.call_record import Call
 
 _LISTED = 100
 _ARGUMENTS_LIMIT = 1_000
+_SHORTEST_SPAN_NS = 200_000
 
 
 def traced(call: Call, duration_ns: int) -> TracedCall:
@@ -31,6 +32,15 @@ def traced(call: Call, duration_ns: int) -> TracedCall:
     }
     attributes = {name: _redacted(value) for name, value in found.items() if value is not None}
     return TracedCall(call.operation.name, call.started_ms, duration_ns, attributes, tuple(call.steps), error)
+
+
+def spans_of(call: Call) -> list[list[str | int]]:
+    """Return step, start and duration in microseconds of the steps so far that took at least 0.2 ms, for the row."""
+    return [
+        [step.name, step.offset_ns // 1000, step.duration_ns // 1000]
+        for step in call.steps
+        if step.duration_ns >= _SHORTEST_SPAN_NS
+    ]
 
 
 def _redacted(value: AttributeValue) -> AttributeValue:
