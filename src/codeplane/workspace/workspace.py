@@ -3,6 +3,7 @@
 import os
 import stat
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -79,6 +80,8 @@ _log = get_logger(__name__)
 ALARM_KIND: Final = "gate_alarm"
 # A refresh after a change of a larger repository takes a quarter of a second and more.
 _MAX_WAITED_FOR: Final = 5_000
+# More than fit into a minute.
+_MAX_COUNTED_RECONCILES: Final = 10_000
 # What `.codeplane/` hides from git: everything but the configuration that a team may want to commit.
 _PRIVATE_GITIGNORE = "*\n!config.yaml\n!contexts.yaml\n"
 
@@ -133,6 +136,7 @@ class Workspace:
         self._sandbox_lock = threading.Lock()
         self.last_reconcile_ms: int | None = None
         self._reconciled_head: tuple[bytes, ...] = ()
+        self._reconciles_ms: deque[int] = deque(maxlen=_MAX_COUNTED_RECONCILES)
         self.cursors = KeptCursors(places.private / "cursors")
         self.repo_id = self.chain.set_meta_once("repo_id", ids.new("repo"))
         self.chain.sealer = Sealer(Anchor(places.user.ledger_seals, self.repo_id, places.ledger, places.clone), clock)
@@ -611,6 +615,7 @@ class Workspace:
         head = self._head_mark()
         self.index.refresh()
         self.last_reconcile_ms, self._reconciled_head = self.clock.now_ms(), head
+        self._reconciles_ms.append(self.last_reconcile_ms)
 
     def _head_mark(self) -> tuple[bytes, ...]:
         """Return what HEAD and its branch say, from two small files: git itself would take 9 ms for every call."""
@@ -676,7 +681,8 @@ class Workspace:
         if self._index is None or report is None:
             return {}
         counts = self._index.counts()
-        reconciled = self.last_reconcile_ms or self.clock.now_ms()
+        now = self.clock.now_ms()
+        reconciled = self.last_reconcile_ms or now
         return {
             "epoch": report.epoch,
             "files": counts.files,
@@ -685,8 +691,9 @@ class Workspace:
             "reconciles_total": self._index.n_refreshes,
             "updates_total": self._index.n_updates,
             "reconcile_seconds_total": self._index.refresh_seconds,
+            "reconciles_last_minute": sum(now - ended <= 60_000 for ended in tuple(self._reconciles_ms)),
             "last_reconcile_seconds": report.total_ms / 1000,
-            "staleness_seconds": max(0, self.clock.now_ms() - reconciled) / 1000,
+            "staleness_seconds": max(0, now - reconciled) / 1000,
             "head_drift": float(self._head_mark() != self._reconciled_head),
         }
 
@@ -695,8 +702,8 @@ class Workspace:
         waiting = self._index.durations if self._index is not None else ()
         return [waiting.popleft() for _ in range(len(waiting))] if waiting else []
 
-    def language_gauges(self) -> dict[str, tuple[int, int, int]]:
-        """Return files, files with symbols and linked files of each language; empty before a first index."""
+    def language_gauges(self) -> dict[str, tuple[int, int, int, int]]:
+        """Return files, files with symbols, linked files and bytes of each language; empty before a first index."""
         is_known = self._index is not None and self._index.last_report is not None
         return self._index.language_counts() if self._index is not None and is_known else {}
 

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.profiles import profile_for
 from codeplane.surfaces.mcp.binding import ConnectionName, InFlight, RequestContext, build_server
 from codeplane.surfaces.server.guard import Guard
@@ -23,6 +24,8 @@ from codeplane.surfaces.server.metrics import Metrics, task_gauges
 from codeplane.surfaces.server.rest import broken, not_found, refused, routes, wrong_method
 
 if TYPE_CHECKING:
+    from prometheus_client import Metric
+
     from codeplane.surfaces.server.host import ServerHost
 
 _MCP_PATHS = ("/mcp", "/")
@@ -39,7 +42,7 @@ class HttpSide:
 
     def __init__(self, host: "ServerHost") -> None:
         self._host = host
-        self.metrics = Metrics(frozenset(host.door.operations))
+        self.metrics = Metrics(frozenset(OPERATIONS))
         self._managers: dict[str, StreamableHTTPSessionManager] = {}
         self._tasks: TaskGroup | None = None
         self._server = self._http_server()
@@ -102,14 +105,25 @@ class HttpSide:
 
     def metrics_text(self) -> bytes:
         """Return the text of `/metrics`."""
+        with self.metrics.lock:
+            self._set_gauges()
+            return self.metrics.text()
+
+    def metric_families(self) -> "tuple[Metric, ...]":
+        """Return what `/metrics` shows as data."""
+        with self.metrics.lock:
+            self._set_gauges()
+            return self.metrics.families()
+
+    def _set_gauges(self) -> None:
         workspace = self._host.workspace
         self.metrics.observe_index(workspace.reconcile_durations(), workspace.language_gauges())
-        return self.metrics.text(
-            sessions=len(self._host.workspace.sessions.live()),
+        self.metrics.set_gauges(
+            sessions=len(workspace.sessions.live()),
             in_flight=self._host.in_flight.count,
-            rows=self._host.workspace.chain.last_seq(),
-            index=self._host.workspace.index_gauges(),
-            tasks=task_gauges(self._host.workspace),
+            rows=workspace.chain.last_seq(),
+            index=workspace.index_gauges(),
+            tasks=task_gauges(workspace),
         )
 
 
