@@ -22,7 +22,7 @@ from codeplane.core.logs import fields, get_logger
 from codeplane.core.paths import RepoPath
 from codeplane.core.redaction import redact
 from codeplane.core.settings import Loaded
-from codeplane.core.tracing import open_tracer
+from codeplane.core.tracing import Tracer
 from codeplane.git.ignored import ignored_paths
 from codeplane.git.programs import Helper, ProgramFinder
 from codeplane.git.repo_version import RepoVersion, TrackedView
@@ -122,7 +122,8 @@ class Workspace:
         self.sessions = SessionRegistry(database, clock, ids, loaded.values.sessions)
         self.tasks = TaskBook(self.chain, clock, ids)
         self.sessions.on_end = self._end_session
-        self.tracer = open_tracer(loaded.values.telemetry)
+        # A server that sends traces sets it.
+        self.tracer: Tracer | None = None
         self.ownership = Ownership(places.owners, ids.new("own"))
         self.after_policies: tuple[AfterPolicy, ...] = ()
         # What packages above this one keep as long as the workspace is open, by their names.
@@ -504,6 +505,10 @@ class Workspace:
         """Tell whether the hosts of other machines are named by the user, and not by a file of the repository."""
         origin = self.loaded.origins["graph.neo4j.allowed_hosts"].where
         return origin.startswith(f"{self.places.user.config_file}:")
+
+    def comes_with_the_repository(self, key: str) -> bool:
+        """Tell whether a setting was made by the tree's own file, which may have come with the repository."""
+        return self.loaded.origins[key].where.startswith(".codeplane/")
 
     @property
     def has_memory(self) -> bool:

@@ -36,6 +36,7 @@ from codeplane.workspace.workspace import Workspace, prepare_private
 if TYPE_CHECKING:
     from codeplane.surfaces.agent_hooks.hook_server import HookServer
     from codeplane.surfaces.server.http_side import HttpSide
+    from codeplane.surfaces.server.telemetry import TelemetrySender
 
 # A second port of the same server, for tools that expect one at a fixed place.
 _MORE_PORT = "MCP_DASHBOARD_PORT"
@@ -88,6 +89,7 @@ class ServerHost:
     _rows_changed: asyncio.Event = field(default_factory=asyncio.Event)
     _limiter: anyio.CapacityLimiter | None = None
     http: "HttpSide | None" = None
+    telemetry: "TelemetrySender | None" = None
     _tasks: TaskGroup | None = None
     _earlier_threads: tuple[threading.Thread, ...] = field(default_factory=lambda: tuple(threading.enumerate()))
 
@@ -133,6 +135,7 @@ class ServerHost:
         """
         # Before the tasks: a failure here is one clean error, not a group of them.
         local_listener = bind_unix_socket(self.workspace.places)
+        self._start_telemetry()
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             await tasks.start(serve_unix_socket, self, local_listener)
@@ -145,6 +148,8 @@ class ServerHost:
                 await self._leave_clients_the_first_moment(patience)
             if not self._stop.is_set():
                 self.http = await anyio.to_thread.run_sync(_http_side, self)
+                if self.telemetry is not None:
+                    self.telemetry.families = self.http.metric_families
                 await tasks.start(self.http.serve)
                 tasks.start_soon(self._keep_house, self.http)
                 write_facts(self.workspace.places, self.facts)
@@ -158,6 +163,17 @@ class ServerHost:
             await self._stop.wait()
             await self._wind_down()
             tasks.cancel_scope.cancel()
+
+    def _start_telemetry(self) -> None:
+        if not self.workspace.settings.otel.endpoint:
+            return
+        # 10 ms that only servers with an endpoint need.
+        from codeplane.surfaces.server.telemetry import open_telemetry  # noqa: PLC0415
+
+        self.telemetry = open_telemetry(self.workspace)
+        if self.telemetry is not None:
+            self.workspace.tracer = self.telemetry
+            self.telemetry.start()
 
     async def _leave_clients_the_first_moment(self, patience: float) -> None:
         """Return when the moment has passed and no call is running, after that many seconds, or at the stop."""
@@ -372,6 +388,7 @@ class ServerHost:
             "leases": workspace.leases(),
             "undo": workspace.undo_summary(),
             "governance": workspace.governance_summary(),
+            "telemetry": self.telemetry.state if self.telemetry is not None else None,
             "sessions": [
                 {
                     "label": session.label,
@@ -449,6 +466,8 @@ def close_host(host: ServerHost) -> bool:
     Return whether threads are left that only read or index: the process need not wait for them, because what they have
     not committed is derived from the files. A change that is being put in place is waited for.
     """
+    if host.telemetry is not None:
+        host.telemetry.stop()
     with suppress(CodePlaneError):
         host.workspace.record("server_stopped", {"mode": host.mode})
     remove_facts(host.workspace.places)
