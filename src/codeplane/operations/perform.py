@@ -135,9 +135,10 @@ def reject(workspace: Workspace, name: str, caller: Caller, report: ErrorReport,
     try:
         session = workspace.sessions.find(caller).session
         body = {**_recorded_error(report), "failure_class": entry_for(report.error).family, "surface": caller.surface}
-        workspace.chain.append_later(
-            NewEvent("failed", session.label, body, call_id, redact(name[:80]), None, workspace.repository.worktree_id)
-        )
+        worktree = workspace.repository.worktree_id
+        if not caller.only_looks:
+            event = NewEvent("failed", session.label, body, call_id, redact(name[:80]), None, worktree)
+            workspace.chain.append_later(event)
     except CodePlaneError as error:
         _log.warning("a refused call was not recorded", extra=fields(reason=error.message))
     meta = AnswerMeta(
@@ -580,7 +581,7 @@ def _project_trace(door: Door, call: Call) -> None:
 
 
 def _append_final(door: Door, call: Call) -> None:
-    if not call.operation.is_recorded:
+    if not call.is_recorded:
         return
     workspace = door.workspace
     outcome = call.outcome or Outcome.FAILED

@@ -26,6 +26,7 @@ COMMANDS = {
     "connect": "Connect an agent: its MCP server and its hooks.",
     "controller": "Look at planned runs, check plans, review nodes.",
     "completion": "Print the completion script for a shell.",
+    "dashboard": "Open the dashboard of the running server in a browser.",
     "delete": "Delete a symbol or file that nothing refers to.",
     "demo": "Show CodePlane at work on a sample repository.",
     "diff": "Show changed lines, or with --structural what they mean.",

@@ -44,6 +44,8 @@ _log = get_logger(__name__)
 # What monitoring may ask without a secret; the answers tell nothing about the repository.
 _OPEN = frozenset({"/health", "/ready"})
 _HOUSEKEEPING_SECONDS = 0.25
+# So often while somebody watches: what happened is on the page before it looks late.
+_WATCHED_SECONDS = 0.1
 _KEEPALIVE_SECONDS = 15.0
 _EVENT_PAGE = 200
 _REPAIR_SECONDS = 5.0
@@ -87,6 +89,7 @@ class ServerHost:
     bindings: Bindings = field(default_factory=lambda: Bindings(time.monotonic))
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _rows_changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _n_watching: int = 0
     _limiter: anyio.CapacityLimiter | None = None
     http: "HttpSide | None" = None
     telemetry: "TelemetrySender | None" = None
@@ -277,11 +280,11 @@ class ServerHost:
         self.workspace.editor.stop()
 
     async def _keep_house(self, http: "HttpSide") -> None:
-        """Feed metrics, commit waiting rows, close idle sessions; four times a second, while there is something."""
+        """Feed metrics, commit waiting rows, close idle sessions; four times a second, more often while watched."""
         subscription = self.workspace.events.subscribe()
         last_save = self.workspace.clock.monotonic()
         while True:
-            await anyio.sleep(_HOUSEKEEPING_SECONDS)
+            await anyio.sleep(_WATCHED_SECONDS if self._n_watching else _HOUSEKEEPING_SECONDS)
             events = subscription.wait(0)
             for event in events:
                 http.metrics.count(event)
@@ -327,8 +330,19 @@ class ServerHost:
             thread.join(max(0.0, deadline - self.workspace.clock.monotonic()))
         return sum(one.is_alive() for one in left)
 
-    async def rows_from(self, start: int | None) -> AsyncIterator[dict[str, Any] | None]:
-        """Yield rows after `start` (None: from now on) as they are committed; None now and then; ends at shutdown."""
+    async def rows_from(self, start: int | None, *, is_live: bool = False) -> AsyncIterator[dict[str, Any] | None]:
+        """Yield rows after `start` (None: from now on) as they are committed; None now and then; ends at shutdown.
+
+        `is_live` for somebody who watches: waiting rows are committed more often meanwhile.
+        """
+        self._n_watching += is_live
+        try:
+            async for row in self._rows_from(start):
+                yield row
+        finally:
+            self._n_watching -= is_live
+
+    async def _rows_from(self, start: int | None) -> AsyncIterator[dict[str, Any] | None]:
         workspace = self.workspace
         last = start if start is not None else await anyio.to_thread.run_sync(workspace.chain.last_seq)
         quiet = 0.0

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import anyio
+import anyio.to_thread
 import uvicorn
 from anyio.abc import TaskGroup, TaskStatus
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from codeplane.surfaces.server.host import ServerHost
 
 _MCP_PATHS = ("/mcp", "/")
+_DASHBOARD_PATHS = ("/dashboard", "/dashboard/{rest:path}")
 _MAX_BODY = 16 * 1024 * 1024
 # Each keeps about 40 kB until it is closed or idle for too long.
 _MAX_SESSIONS = 1000
@@ -62,10 +64,12 @@ class HttpSide:
         self._server.force_exit = True
 
     def _http_server(self) -> "_HttpServer":
+        dashboard = _LazyDashboard(self._host)
         app = Starlette(
             routes=[
                 *(Route(path, endpoint=_McpEndpoint(self)) for path in _MCP_PATHS),
                 *routes(self._host, self.metrics_text),
+                *(Route(path, endpoint=dashboard) for path in _DASHBOARD_PATHS),
             ],
             exception_handlers={404: not_found, 405: wrong_method, 500: broken, CodePlaneError: refused},
         )
@@ -160,6 +164,28 @@ class _McpEndpoint:
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         profile = query.get("profile", [""])[-1]
         await self.http.handle_mcp(scope, receive, send, profile)
+
+
+@dataclass(slots=True)
+class _LazyDashboard:
+    """The ASGI end of the dashboard, imported at the first visit."""
+
+    host: "ServerHost"
+    app: ASGIApp | None = None
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self.lock:
+            if self.app is None:
+                self.app = await anyio.to_thread.run_sync(_dashboard, self.host)
+        await self.app(scope, receive, send)
+
+
+def _dashboard(host: "ServerHost") -> ASGIApp:
+    # 60 ms and 4 MB that a server nobody looks at need not spend.
+    from codeplane.surfaces.dashboard.pages import dashboard_app  # noqa: PLC0415
+
+    return dashboard_app(host)
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,24 +173,31 @@ class _Rest:
         return JSONResponse(openapi_document())
 
     async def stream_events(self, request: Request) -> Response:
-        last = request.headers.get("last-event-id") or request.query_params.get("last_event_id")
-        start = _number(last, "Last-Event-ID", 0, _LARGEST_NUMBER)
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(self._events(start), media_type="text/event-stream", headers=headers)
+        stream = event_stream(self._host, start_of(request))
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
-    async def _events(self, start: int | None) -> AsyncIterator[bytes]:
-        newest = await anyio.to_thread.run_sync(self._host.workspace.chain.last_seq)
-        if start is not None and start > newest:
-            # The ledger the client knew is gone; it goes on with what there is.
-            yield b'event: reset\ndata: {"reason": "the ledger was replaced"}\n\n'
-            start = newest
-        async for row in self._host.rows_from(start):
-            if row is None:
-                yield b": still here\n\n"
-            else:
-                document = json.dumps(row, ensure_ascii=False)
-                yield f"id: {row['seq']}\nevent: {row['kind']}\ndata: {document}\n\n".encode()
-        yield b'event: shutdown\ndata: {"reason": "server stopping"}\n\n'
+
+def start_of(request: Request) -> int | None:
+    """Return the row after which a client wants events, None for those from here on."""
+    last = request.headers.get("last-event-id") or request.query_params.get("last_event_id")
+    return _number(last, "Last-Event-ID", 0, _LARGEST_NUMBER)
+
+
+async def event_stream(host: "ServerHost", start: int | None, *, is_live: bool = False) -> AsyncIterator[bytes]:
+    """Yield the rows of the ledger as server-sent events; `is_live` for somebody who watches."""
+    newest = await anyio.to_thread.run_sync(host.workspace.chain.last_seq)
+    if start is not None and start > newest:
+        # The ledger the client knew is gone; it goes on with what there is.
+        yield b'event: reset\ndata: {"reason": "the ledger was replaced"}\n\n'
+        start = newest
+    async for row in host.rows_from(start, is_live=is_live):
+        if row is None:
+            yield b": still here\n\n"
+        else:
+            document = json.dumps(row, ensure_ascii=False)
+            yield f"id: {row['seq']}\nevent: {row['kind']}\ndata: {document}\n\n".encode()
+    yield b'event: shutdown\ndata: {"reason": "server stopping"}\n\n'
 
 
 def _number(text: str | None, name: str, minimum: int, maximum: int) -> int | None:
