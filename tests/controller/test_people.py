@@ -91,6 +91,13 @@ def test_a_plan_is_checked_without_a_run_and_faults_are_shown_at_their_nodes(pla
     assert "  ! PLAN_EVIDENCE_INSUFFICIENT /nodes/0/citations" in text
 
 
+def test_a_turn_without_a_verb_is_no_obstacle_to_analytics(planner: Planner) -> None:
+    planner.turn("")
+    found = result_of(call(planner.door, "controller_analytics", {}, by=person()))
+    pending = result_of(call(planner.door, "list_pending_policies", {}, by=person()))
+    assert (found["turns"], found["pending_corrections"], pending["corrections"]) == (1, 0, [])
+
+
 def test_analytics_tell_codes_folders_and_files(planner: Planner) -> None:
     planner.read()
     planner.turn("apply_code_patch", {"planNodeId": "n1", "targetFile": TARGET, "edits": PATCH})

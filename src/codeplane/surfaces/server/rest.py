@@ -29,7 +29,7 @@ _MAX_BODY = 16 * 1024 * 1024
 _LARGEST_NUMBER = 2**53
 _STATUS_OF = {Outcome.FINISHED: 200, Outcome.FAILED: 422, Outcome.DENIED: 403, Outcome.HELD: 202}
 # At the addresses of operations; every other error is 400.
-_STATUS_OF_ERROR = {"APPROVAL_NOT_FOUND": 404, "NOT_FOUND": 404, "OPERATOR_TOKEN_REQUIRED": 401}
+_STATUS_OF_ERROR = {"APPROVAL_NOT_FOUND": 404, "NOT_FOUND": 404, "OPERATOR_TOKEN_REQUIRED": 401, "INTERNAL_ERROR": 500}
 
 
 def routes(host: "ServerHost", metrics_text: Callable[[], bytes]) -> list[BaseRoute]:
@@ -107,23 +107,28 @@ class _Rest:
 
     async def call_operation(self, request: Request) -> Response:
         name = request.path_params["name"]
-        operation = TOOLS.get(name)
         authorized = self._is_operator(request)
-        if operation is not None and operation.effect.value != "read" and not authorized:
-            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", f"{name} changes something."))
-        # A call may name any operation, so only the token opens it.
-        if name == "call" and not authorized:
-            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", "`call` may change something."))
+        refusal = None if authorized else _why_token(name)
+        if refusal is not None:
+            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", refusal))
         arguments = await _body(request)
-        answer = await self._host.runner.run(name, arguments, self._caller(request), None)
+        runner = self._host.runner_for_people if authorized and name not in TOOLS else self._host.runner
+        answer = await runner.run(name, arguments, self._caller(request), None)
         if isinstance(answer, ErrorReport):
             return error_response(503, answer)
-        return JSONResponse(answer.envelope(), status_code=_STATUS_OF[answer.outcome])
+        is_bug = answer.error is not None and answer.error.error == "INTERNAL_ERROR"
+        return JSONResponse(answer.envelope(), status_code=500 if is_bug else _STATUS_OF[answer.outcome])
 
     def addresses(self) -> list[Route]:
         """Return the routes that operations ask for."""
         return [
             Route(address.path, partial(self._run, operation, address), methods=[address.method])
+            for operation, address in self._served()
+        ]
+
+    def _served(self) -> list[tuple[AnyOperation, Address]]:
+        return [
+            (operation, address)
             for operation in map(OPERATIONS.__getitem__, ROUTED)
             if not operation.name.startswith(self._host.workspace.switched_off)
             for address in operation.routes
@@ -170,12 +175,22 @@ class _Rest:
         return Caller(kind, "rest", f"rest:{kind.value}:{peer}", client, proof=proof)
 
     async def openapi(self, _request: Request) -> Response:
-        return JSONResponse(openapi_document())
+        return JSONResponse(await anyio.to_thread.run_sync(lambda: openapi_document(self._served())))
 
     async def stream_events(self, request: Request) -> Response:
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         stream = event_stream(self._host, start_of(request))
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+
+def _why_token(name: str) -> str | None:
+    """Return why only a person can call an operation by its name; None when everybody can."""
+    operation = TOOLS.get(name)
+    if operation is None:
+        return f"{name} is for people." if name in OPERATIONS else None
+    if name == "call":
+        return "`call` may change something."
+    return f"{name} changes something." if operation.effect.value != "read" else None
 
 
 def start_of(request: Request) -> int | None:
