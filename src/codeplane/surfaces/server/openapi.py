@@ -21,15 +21,6 @@ _PLAIN: Final[Mapping[str, tuple[str, str, dict[str, Any]]]] = {
     "/stream/events": ("Rows of the ledger as server-sent events, as they happen.", "text/event-stream", _TEXT),
     "/openapi.json": ("This document.", "application/json", {"type": "object"}),
 }
-_RESUMING: Final = [
-    {
-        "name": name,
-        "in": place,
-        "schema": {"type": "integer", "minimum": 0},
-        "description": "The number of the last row that is known; the next ones follow.",
-    }
-    for name, place in (("Last-Event-ID", "header"), ("last_event_id", "query"))
-]
 _ERROR: Final = {
     "type": "object",
     "description": "What went wrong and what to do now. `error_code`, `recoverable` and `suggestion` are other names.",
@@ -73,7 +64,17 @@ def _plain(path: str) -> dict[str, Any]:
     summary, media_type, schema = _PLAIN[path]
     answer = {"description": summary, "content": {media_type: {"schema": schema}}}
     one: dict[str, Any] = {"operationId": _id("get", path), "summary": summary, "responses": _responses("200", answer)}
-    return {**one, "parameters": _RESUMING} if path == "/stream/events" else one
+    return {**one, "parameters": _resuming()} if path == "/stream/events" else one
+
+
+def _resuming() -> list[dict[str, Any]]:
+    """Describe how a stream goes on where it ended."""
+    about = "The number of the last row that is known; the next ones follow."
+    number = {"type": "integer", "minimum": 0, "description": about}
+    return [
+        _parameter("Last-Event-ID", "header", number, is_required=False),
+        _parameter("last_event_id", "query", number, is_required=False),
+    ]
 
 
 def _routed(operation: AnyOperation, route: Route, schemas: dict[str, Any]) -> dict[str, Any]:
