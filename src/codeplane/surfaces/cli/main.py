@@ -17,6 +17,7 @@ OK, FINDINGS, FAILURE = 0, 1, 2
 
 # One line per command: module, and the help that `cpl --help` shows without importing it.
 COMMANDS = {
+    "activity": "Show what every agent does, and whether one is spinning.",
     "agents": "Show connected agents and the state of their hooks.",
     "approvals": "Show what waits for a person; approve or deny it.",
     "blame": "Tell why lines are here: intent, agent, call and approval.",
@@ -65,6 +66,7 @@ COMMANDS = {
 # Made from operations; every other command has a module of its own.
 _GENERATED = frozenset(
     {
+        "activity",
         "agents",
         "approvals",
         "blame",

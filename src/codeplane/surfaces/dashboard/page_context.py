@@ -24,7 +24,7 @@ class PageContext:
     now_ms: int
     status: Callable[[], Awaitable[Data]]
 
-    async def read(self, operation: str, **arguments: Any) -> Data:
+    async def read(self, operation: str, /, **arguments: Any) -> Data:
         """Return the result of an operation; arguments that are None or empty are left out.
 
         Raises:
