@@ -18,6 +18,7 @@ from codeplane.controller.events import (
     top_rejection_signatures,
 )
 from codeplane.controller.knowledge import Knowledge
+from codeplane.controller.pack import summary_of
 from codeplane.controller.plan import Plan
 from codeplane.controller.reviews import REVIEWED, reviews_of
 from codeplane.controller.runs import SessionRecord, WorkFiles, sessions_of, work_of, works
@@ -153,7 +154,17 @@ def _show_run(context: CallContext, request: RunRequest) -> Document:
         last_rejection=[dict(one) for one in record.last_rejection],
         plan_document=dict(record.plan) if record.plan is not None else None,
         place=f".codeplane/work/{record.work_id}",
+        pack=_pack(files, record),
     )
+
+
+def _pack(files: WorkFiles, record: SessionRecord) -> dict[str, Any] | None:
+    """Return what the pack of the accepted plan holds, without the texts; None when there is none."""
+    digest = str((record.plan or {}).get("contextPackHash", "")).removeprefix("sha256:")
+    found = files.read(files.place / "context" / f"{digest}.json") if ID_FORM.fullmatch(digest) else None
+    if not isinstance(found, dict):
+        return None
+    return {**summary_of(found, record.work_id), "policies": found["policies"], "allowed": found["allowed"]["files"]}
 
 
 def _nodes(document: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:

@@ -54,6 +54,7 @@ class ListCallsRequest(_Filter):
 
     type: str | None = Field(None, description="Only calls of this operation.")
     path: str | None = Field(None, description="Only calls that name this path.")
+    intent: str | None = Field(None, description="Only calls under this intent.")
     only_changes: bool = Field(False, description="Only calls that changed files.")
     cursor: int | None = Field(None, ge=1, le=2**53 - 1, description="Continues the last page.")
     limit: int = Field(50, ge=1, le=500, description="How many.")
@@ -130,6 +131,7 @@ def _list_calls(context: CallContext, request: ListCallsRequest) -> Calls:
     kinds = (request.outcome,) if request.outcome else FINAL_KINDS
     # Rows are canonical JSON, so a text between quotes is found as it is written there.
     holds = [json.dumps(request.path, ensure_ascii=False)] if request.path else []
+    holds += [f'"intent":{json.dumps(request.intent, ensure_ascii=False)}'] if request.intent else []
     holds += ['"changed_paths":["'] if request.only_changes else []
     wanted = _filter(
         request, kinds=kinds, operation=request.type, before_seq=request.cursor, limit=request.limit + 1,

@@ -8,7 +8,7 @@ import jinja2
 from jinja2 import Environment, FunctionLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 
-from codeplane.core.clock import local_time, ms_from_iso
+from codeplane.core.clock import iso_from_ms, local_time, ms_from_iso
 from codeplane.core.printable import counted, encodable, visible_text
 from codeplane.surfaces.dashboard.package_files import file_text
 
@@ -27,9 +27,12 @@ def make_environment() -> Environment:
     )
     environment.filters |= {
         "ago": _ago,
+        "bytes": size,
+        "clip": _clip,
         "clock_time": lambda iso: local_time(ms_from_iso(iso)),
         "count": counted,
         "duration": duration,
+        "iso": iso_from_ms,
         "pretty": _pretty,
         "shown": _shown,
     }
@@ -66,6 +69,21 @@ def span(seconds: float) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
     return "0 s"
+
+
+def size(n_bytes: float) -> str:
+    """Return a size with the unit that fits: `512 B`, `3.4 MB`."""
+    for unit in ("B", "kB", "MB"):
+        if n_bytes < 1_000:
+            return f"{n_bytes:.0f} {unit}" if unit == "B" or n_bytes >= 100 else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1_000
+    return f"{n_bytes:.1f} GB"
+
+
+def _clip(value: object, most: int) -> str:
+    """Return the beginning of a text for a place of fixed size."""
+    text = _shown(str(value)[:most])
+    return text if len(str(value)) <= most else f"{text[: most - 1]}…"
 
 
 def _encoded(text: str) -> bytes:

@@ -402,6 +402,7 @@ class ServerHost:
             "leases": workspace.leases(),
             "undo": workspace.undo_summary(),
             "governance": workspace.governance_summary(),
+            "health": self.http.health() if self.http is not None else None,
             "telemetry": self.telemetry.state if self.telemetry is not None else None,
             "sessions": [
                 {

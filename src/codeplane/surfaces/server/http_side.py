@@ -119,6 +119,17 @@ class HttpSide:
             self._set_gauges()
             return self.metrics.families()
 
+    def health(self) -> dict[str, object]:
+        """Return the index by language, how long comparisons took, and what the process uses."""
+        workspace = self._host.workspace
+        with self.metrics.lock:
+            self.metrics.observe_index(workspace.reconcile_durations(), {})
+            languages = {
+                name: {"files": files, "files_with_symbols": symbols, "files_linked": linked, "size_bytes": size}
+                for name, (files, symbols, linked, size) in workspace.language_gauges().items()
+            }
+            return {"languages": languages, "gauges": workspace.index_gauges(), **self.metrics.health()}
+
     def _set_gauges(self) -> None:
         workspace = self._host.workspace
         self.metrics.observe_index(workspace.reconcile_durations(), workspace.language_gauges())

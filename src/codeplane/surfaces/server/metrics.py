@@ -110,7 +110,7 @@ class Metrics:
         self.lock = threading.Lock()
         self._totals = _Totals(self.registry)
         # Resource usage: memory, CPU seconds, open file handles, start time.
-        ProcessCollector(registry=self.registry)
+        self._process = ProcessCollector(registry=self.registry)
         self._calls = Counter(
             "codeplane_calls", "Calls through the door.", ("operation", "outcome"), registry=self.registry
         )
@@ -201,7 +201,8 @@ class Metrics:
         """Count comparisons that have ended and set what is known of each language."""
         for seconds in durations:
             self._reconciles.observe(seconds)
-        for gauge, column in zip(self._languages.values(), zip(*languages.values(), strict=True), strict=False):
+        columns = tuple(zip(*languages.values(), strict=True))
+        for gauge, column in zip(self._languages.values(), columns, strict=False):
             gauge.clear()
             for language, value in zip(languages, column, strict=True):
                 gauge.labels(language).set(value)
@@ -230,6 +231,26 @@ class Metrics:
         self._rows.set(rows)
         if tasks is not None:
             self._set_tasks(tasks)
+
+    def health(self) -> dict[str, Any]:
+        """Return how long comparisons took, as upper bound and count, and what this process uses."""
+        reached = [
+            (sample.labels["le"], int(sample.value))
+            for family in self._reconciles.collect()
+            for sample in family.samples
+            if sample.name.endswith("_bucket")
+        ]
+        resources = {
+            sample.name.removeprefix("process_"): sample.value
+            for family in self._process.collect()
+            for sample in family.samples
+        }
+        before = (0, *(number for _bound, number in reached))
+        counts = [
+            {"up_to_seconds": bound, "count": number - less}
+            for (bound, number), less in zip(reached, before, strict=False)
+        ]
+        return {"reconcile_durations": counts, "resources": resources}
 
     def text(self) -> bytes:
         """Return the Prometheus text."""

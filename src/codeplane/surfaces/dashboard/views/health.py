@@ -1,0 +1,36 @@
+"""Health: is the index fresh, what does the server use, does the record hold, are agents' gates in place."""
+
+from codeplane.surfaces.dashboard.charts import bars
+from codeplane.surfaces.dashboard.page_context import Data, PageContext, Query, View
+
+# A longer record is verified on the page of the ledger, when somebody asks for it.
+_QUICKLY_VERIFIED = 20_000
+
+
+async def _show(context: PageContext, _query: Query) -> Data:
+    status = await context.status()
+    health = status["health"]
+    durations = [one for one in health["reconcile_durations"] if one["up_to_seconds"] != "+Inf" or one["count"]]
+    languages = sorted(health["languages"].items(), key=lambda one: (-one[1]["files"], one[0]))
+    most_bytes = max((one["size_bytes"] for _name, one in languages), default=0)
+    is_short = status["ledger_rows"] <= _QUICKLY_VERIFIED
+    return {
+        "status": status,
+        "gauges": health["gauges"],
+        "resources": health["resources"],
+        "languages": languages,
+        "most_bytes": max(1, most_bytes),
+        "durations": list(zip(durations, bars([one["count"] for one in durations]), strict=True)),
+        "agents": (await context.read("list_agents"))["results"],
+        "verification": await context.read("verify_ledger") if is_short else None,
+        "memory": await context.read("verify_memory"),
+    }
+
+
+HEALTH = View(
+    name="health",
+    title="Health",
+    path="/health",
+    show=_show,
+    rest=("/status", "/agents", "/ledger/verification", "/memory/verify"),
+)
