@@ -171,7 +171,5 @@ TRACE_BLAME = Operation(
         arguments=("path",),
         flags={"line_range": "--lines"},
     ),
-    routes=(
-        Route(method="GET", path="/trace/blame", summary="Why the lines of a file are here; path, limit."),
-    ),
+    routes=(Route(method="GET", path="/trace/blame", summary="Why the lines of a file are here; path, limit."),),
 )

@@ -234,6 +234,8 @@ def play_day(root: Path) -> Workspace:
             "requirements": [requirement],
         }
         day.person("add_intent", {**given, "acceptance_criteria": ["the tests pass"]})
+    for agent in ("claude", "codex"):
+        day.person("connect_agent", {"agent": agent, "is_confirmed": True})
     day.play(_CALLS)
     clock.behind_seconds = min(clock.behind_seconds, _LAST_SECONDS)
     day.play(_LAST_CALLS)

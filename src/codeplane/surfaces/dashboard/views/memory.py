@@ -1,7 +1,7 @@
 """Memory: what was learned, what waits for a decision, and where things go wrong."""
 
 from codeplane.core.errors import CodePlaneError
-from codeplane.surfaces.dashboard.charts import bars
+from codeplane.surfaces.dashboard.charts import Bar, bars
 from codeplane.surfaces.dashboard.login import Notice
 from codeplane.surfaces.dashboard.page_context import Data, Done, PageContext, Query, View
 
@@ -9,6 +9,7 @@ _DECISIONS = ("approve", "reject", "contest")
 _OPEN = frozenset({"pending", "provisional", "contested"})
 _MAX_CODES, _MAX_FOLDERS = 12, 8
 _HEATS = 4
+_HOURS = 24
 
 
 async def _show(context: PageContext, query: Query) -> Data:
@@ -25,8 +26,13 @@ async def _show(context: PageContext, query: Query) -> Data:
         "status": await context.read("memory_status"),
         "friction": friction,
         "heat": heat(friction["heat_map"]),
-        "trend": list(zip(friction["trend"], bars([one["n"] for one in friction["trend"]]), strict=True)),
+        "trend": _trend(friction["trend"][-_HOURS:]),
     }
+
+
+def _trend(hours: list[Data]) -> list[tuple[Data, Bar]]:
+    empty = [0] * (_HOURS - len(hours))
+    return list(zip(hours, bars(empty + [one["n"] for one in hours])[len(empty) :], strict=True))
 
 
 def heat(cells: list[Data]) -> Data:

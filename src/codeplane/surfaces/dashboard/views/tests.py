@@ -11,7 +11,9 @@ async def _show(context: PageContext, _query: Query) -> Data:
     found = await context.read("list_test_runs", limit=_RUNS)
     runs = found["runs"]
     oldest_first = runs[::-1]
-    chart = bars([max(1, round(1000 * run["seconds"])) for run in oldest_first])
+    # Always as many places as runs are shown, so that a single one does not fill the chart.
+    empty = [0] * (_RUNS - len(runs))
+    chart = bars(empty + [max(1, round(1000 * run["seconds"])) for run in oldest_first])[len(empty) :]
     return {
         "runs": runs,
         "columns": list(zip(oldest_first, chart, strict=True)),
