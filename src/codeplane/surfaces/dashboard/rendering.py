@@ -45,7 +45,8 @@ def page(environment: Environment, name: str, data: Mapping[str, Any], fragment:
     template = environment.get_template(f"{name}.html")
     if not fragment:
         return _encoded(template.render(data))
-    block = template.blocks.get(f"live_{fragment}")
+    inherited = environment.get_template("layout.html").blocks
+    block = template.blocks.get(f"live_{fragment}") or inherited.get(f"live_{fragment}")
     if block is None:
         raise jinja2.TemplateNotFound(f"{name}.html: {fragment[:80]}")
     return _encoded("".join(block(template.new_context(dict(data)))))

@@ -107,7 +107,7 @@ async function replace(id) {
 }
 
 function refreshAll(kind) {
-  for (const part of document.querySelectorAll("section[data-live]"))
+  for (const part of document.querySelectorAll("[data-live]"))
     if (!part.dataset.live || part.dataset.live.split(" ").includes(kind)) refresh(part);
 }
 
