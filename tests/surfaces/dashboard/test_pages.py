@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from surfaces.dashboard.support_visitors import Visitor, agent, log_in, text_in
-from surfaces.support_processes import HttpPeer, UpServer, make_repo, text_of, up, wait_until
+from surfaces.dashboard.support_visitors import Visitor, agent, ask_to_delete, log_in, text_in, worker, write_file
+from surfaces.support_processes import UpServer, make_repo, text_of, up, wait_until
 
 pytestmark = pytest.mark.slow
 HOSTILE = [
@@ -24,29 +24,9 @@ HOSTILE = [
 ]
 
 
-def _worker(server: UpServer, intent: str = "INT-001", name: str = "agent") -> HttpPeer:
-    peer = agent(server, name)
-    peer.call("select_active_intent", {"intent_id": intent})
-    return peer
-
-
-def _write(peer: HttpPeer, path: str, text: str) -> str:
-    """Change a file as an agent does; return the call's id."""
-    peer.call("read_source", {"targets": [path]})
-    result = peer.call("write_source", {"edits": [{"path": path, "content": text}]})
-    return re.findall(r'"mutation_id":\s*"(\w+)"', text_of(result))[0]
-
-
-def _hold(peer: HttpPeer, path: str = "src/json/old.py") -> str:
-    """Ask to delete a file; return the hold."""
-    peer.call("read_source", {"targets": [path]})
-    result = peer.call("write_source", {"edits": [{"path": path, "action": "delete"}]})
-    return re.findall(r"hold_[a-z0-9]{20,}", text_of(result))[0]
-
-
 def _digest(visitor: Visitor, hold_id: str) -> str:
     page = visitor.get("/approvals").body.decode()
-    return re.findall(rf'value="{hold_id}"><input type="hidden" name="digest" value="(\w+)"', page)[0]
+    return str(re.findall(rf'value="{hold_id}"><input type="hidden" name="digest" value="(\w+)"', page)[0])
 
 
 def _label(server: UpServer) -> str:
@@ -54,7 +34,7 @@ def _label(server: UpServer) -> str:
 
 
 def test_now_shows_what_an_agent_does_and_its_budget(server: UpServer, visitor: Visitor) -> None:
-    _write(_worker(server, name="worker-bee"), "src/json/provider.py", "A = 1\n")
+    write_file(worker(server, name="worker-bee"), "src/json/provider.py", "A = 1\n")
 
     text = visitor.text("")
 
@@ -62,15 +42,15 @@ def test_now_shows_what_an_agent_does_and_its_budget(server: UpServer, visitor: 
 
 
 def test_now_says_who_is_spinning(server: UpServer, visitor: Visitor) -> None:
-    peer = _worker(server)
+    peer = worker(server)
     for number in range(6):
-        _write(peer, "src/json/provider.py", f"B = {number % 2}\n")
+        write_file(peer, "src/json/provider.py", f"B = {number % 2}\n")
 
     assert f"{_label(server)} changed src/json/provider.py to the same content three times" in visitor.text("")
 
 
 def test_a_call_shows_its_steps_its_decision_and_its_diff(server: UpServer, visitor: Visitor) -> None:
-    call = _write(_worker(server), "src/json/provider.py", "C = 3\n")
+    call = write_file(worker(server), "src/json/provider.py", "C = 3\n")
 
     text = visitor.text(f"/operations/{call}")
 
@@ -79,7 +59,7 @@ def test_a_call_shows_its_steps_its_decision_and_its_diff(server: UpServer, visi
 
 
 def test_the_row_of_a_call_leads_to_the_call(server: UpServer, visitor: Visitor) -> None:
-    _write(_worker(server), "src/json/provider.py", "D = 4\n")
+    write_file(worker(server), "src/json/provider.py", "D = 4\n")
     row = server.get("/operations?limit=1").json["results"][0]
 
     assert row["call_id"] in visitor.text(f"/operations/{row['seq']}")
@@ -98,7 +78,7 @@ def test_the_row_of_a_call_leads_to_the_call(server: UpServer, visitor: Visitor)
     ],
 )
 def test_operations_are_filtered(server: UpServer, visitor: Visitor, query: str, is_there: bool) -> None:
-    _write(_worker(server, "INT-002"), "src/payments/index.py", "RATE = 7\n")
+    write_file(worker(server, "INT-002"), "src/payments/index.py", "RATE = 7\n")
 
     text = visitor.text(f"/operations?session={_label(server)}&{query}")
 
@@ -123,8 +103,8 @@ def test_pages_of_operations_continue_without_gaps(server: UpServer, visitor: Vi
 
 
 def test_a_held_call_is_approved_once_and_runs(server: UpServer, visitor: Visitor) -> None:
-    peer = _worker(server)
-    hold = _hold(peer)
+    peer = worker(server)
+    hold = ask_to_delete(peer)
     form = {"action": "approve", "hold_id": hold, "digest": _digest(visitor, hold), "scope": "once"}
 
     assert f"write_source ({hold}) is approved" in visitor.act("/approvals", form)
@@ -133,7 +113,7 @@ def test_a_held_call_is_approved_once_and_runs(server: UpServer, visitor: Visito
 
 
 def test_an_approval_from_a_page_names_who_gave_it(server: UpServer, visitor: Visitor) -> None:
-    hold = _hold(_worker(server))
+    hold = ask_to_delete(worker(server))
     visitor.act("/approvals", {"action": "deny", "hold_id": hold, "digest": _digest(visitor, hold), "comment": "No."})
 
     assert re.search(r"denied once dashboard login \w{8} No\.", visitor.text("/approvals"))
@@ -142,7 +122,7 @@ def test_an_approval_from_a_page_names_who_gave_it(server: UpServer, visitor: Vi
 def test_a_stale_page_says_so_and_answers_nothing_twice(
     server: UpServer, visitor: Visitor, another: Callable[[], Visitor]
 ) -> None:
-    hold = _hold(_worker(server))
+    hold = ask_to_delete(worker(server))
     digest = _digest(visitor, hold)
     another().act("/approvals", {"action": "deny", "hold_id": hold, "digest": digest})
 
@@ -152,7 +132,7 @@ def test_a_stale_page_says_so_and_answers_nothing_twice(
 
 
 def test_an_answer_for_other_arguments_is_refused(server: UpServer, visitor: Visitor) -> None:
-    hold = _hold(_worker(server))
+    hold = ask_to_delete(worker(server))
 
     text = visitor.act("/approvals", {"action": "approve", "hold_id": hold, "digest": "0" * 64})
 
@@ -160,8 +140,8 @@ def test_an_answer_for_other_arguments_is_refused(server: UpServer, visitor: Vis
 
 
 def test_a_grant_is_listed_and_revoked(server: UpServer, visitor: Visitor) -> None:
-    peer = _worker(server)
-    hold = _hold(peer)
+    peer = worker(server)
+    hold = ask_to_delete(peer)
     form = {"action": "approve", "hold_id": hold, "digest": _digest(visitor, hold), "scope": "session", "minutes": "15"}
     granted = visitor.act("/approvals", form)
 
@@ -174,7 +154,7 @@ def test_a_grant_is_listed_and_revoked(server: UpServer, visitor: Visitor) -> No
 
 
 def test_an_approval_without_the_token_of_the_form_approves_nothing(server: UpServer, visitor: Visitor) -> None:
-    hold = _hold(_worker(server))
+    hold = ask_to_delete(worker(server))
 
     reply = visitor.post("/approvals", {"action": "approve", "hold_id": hold, "digest": _digest(visitor, hold)})
 
@@ -182,9 +162,9 @@ def test_an_approval_without_the_token_of_the_form_approves_nothing(server: UpSe
 
 
 def test_an_undo_is_shown_first_and_then_done(server: UpServer, visitor: Visitor) -> None:
-    peer = _worker(server)
-    _write(peer, "src/json/provider.py", "BEFORE = 1\n")
-    call = _write(peer, "src/json/provider.py", "AFTER = 1\n")
+    peer = worker(server)
+    write_file(peer, "src/json/provider.py", "BEFORE = 1\n")
+    call = write_file(peer, "src/json/provider.py", "AFTER = 1\n")
 
     preview = visitor.text(f"/operations/{call}/undo")
     assert (server.root / "src/json/provider.py").read_text() == "AFTER = 1\n"
@@ -196,8 +176,8 @@ def test_an_undo_is_shown_first_and_then_done(server: UpServer, visitor: Visitor
 
 
 def test_an_undo_that_conflicts_shows_the_conflict_and_does_nothing(server: UpServer, visitor: Visitor) -> None:
-    peer = _worker(server)
-    call = _write(peer, "src/json/provider.py", "ONE = 1\n")
+    peer = worker(server)
+    call = write_file(peer, "src/json/provider.py", "ONE = 1\n")
     (server.root / "src/json/provider.py").write_text("BY HAND = 2\n")
 
     preview = visitor.text(f"/operations/{call}/undo")
@@ -212,10 +192,12 @@ def test_an_undo_that_conflicts_shows_the_conflict_and_does_nothing(server: UpSe
 
 @pytest.mark.parametrize("text", HOSTILE, ids=["script", "quotes", "rtl", "control", "long"])
 def test_what_strangers_write_is_shown_and_never_markup(server: UpServer, visitor: Visitor, text: str) -> None:
-    peer = _worker(server, "INT-002", name=text[:200])
+    peer = worker(server, "INT-002", name=text[:200])
     peer.call("read_source", {"targets": [text[:3000]]})
     peer.call("request_scope_expansion", {"intent_id": "INT-002", "paths": ["src/app.py"], "reason": text[:2000]})
     label = _label(server)
+    written = write_file(peer, "src/payments/index.py", f"RATE = {text!r}\n")
+    assert "<script>alert" not in visitor.get(f"/operations/{written}").body.decode()
     for path in ("", "/approvals", f"/operations?session={label}", "/ledger"):
         page = visitor.get(path).body.decode()
         assert "<script>alert" not in page
@@ -246,7 +228,7 @@ def test_no_address_breaks_a_page_or_becomes_markup(visitor: Visitor, path: str,
 
 
 def test_no_page_holds_a_secret_of_the_server(server: UpServer, visitor: Visitor) -> None:
-    call = _write(_worker(server), "src/json/provider.py", "E = 1\n")
+    call = write_file(worker(server), "src/json/provider.py", "E = 1\n")
     secrets = [server.sandbox.token, (server.sandbox.token_file.parent / "access.secret").read_text("ascii").strip()]
 
     for path in (
@@ -272,8 +254,20 @@ def test_every_page_offers_its_data_as_json(visitor: Visitor) -> None:
             assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
 
 
+def test_every_live_part_can_be_asked_for_by_itself(server: UpServer, visitor: Visitor) -> None:
+    ask_to_delete(worker(server))
+    found = []
+    for path in ("", "/approvals", "/operations", "/ledger"):
+        for part in re.findall(r'id="(\w+)"[^>]* data-live=', visitor.get(path).body.decode()):
+            page = visitor.get(f"{path}?fragment={part}")
+            assert (page.status, f'id="{part}"' in page.body.decode(), b"<html" in page.body) == (200, True, False)
+            found.append(part)
+
+    assert {"waiting", "activity", "waiting_list", "grants", "answered"} == set(found)
+
+
 def test_looking_leaves_no_rows(server: UpServer, visitor: Visitor) -> None:
-    call = _write(_worker(server), "src/json/provider.py", "F = 1\n")
+    call = write_file(worker(server), "src/json/provider.py", "F = 1\n")
     server.get("/operations?limit=1")
     before = server.get("/status").json["ledger_rows"]
 
@@ -293,7 +287,7 @@ def test_two_hundred_sessions_fit_on_the_page(server: UpServer, visitor: Visitor
 
 
 def test_a_day_and_a_task_can_be_looked_at(server: UpServer, visitor: Visitor) -> None:
-    _write(_worker(server), "src/json/provider.py", "G = 1\n")
+    write_file(worker(server), "src/json/provider.py", "G = 1\n")
     row = server.get("/operations?type=write_source&outcome=finished&limit=1").json["results"][0]
 
     for query in (f"task={row['task_id']}", f"day={row['time'][:10]}"):
