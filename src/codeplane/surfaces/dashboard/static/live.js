@@ -144,3 +144,4 @@ setInterval(() => {
 }, 5000);
 
 connect();
+for (const part of document.querySelectorAll("[data-load]")) refresh(part);
