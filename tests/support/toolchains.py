@@ -144,6 +144,18 @@ def _install_neo4j(directory: Path) -> None:
     _run(["javac", "-cp", "lib/*", "Bolt.java"], directory)
 
 
+def chromium() -> str | None:
+    """Return where Debian's browser is, None where it is not installed."""
+    return shutil.which("chromium")
+
+
+def _install_chromium(directory: Path) -> None:
+    if chromium() is None and os.geteuid() != 0:
+        raise OSError("chromium is not on PATH, and only root can install it")
+    if chromium() is None:
+        _run(["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", "chromium"], directory)
+
+
 @dataclass(frozen=True)
 class Toolchain:
     """What is installed, by which program; `version` changes when it has to be installed again."""
@@ -179,13 +191,14 @@ def _digest(*parts: object) -> str:
 
 NODE = Toolchain("node", "npm", _install_node, _digest(sorted(NODE_PACKAGES.items())))
 MAVEN = Toolchain("maven", "mvn", _install_maven, _digest(POM))
+CHROMIUM = Toolchain("chromium", "apt-get", _install_chromium, "1")
 NEO4J = Toolchain("neo4j", "mvn", _install_neo4j, _digest(NEO4J_POM, NEO4J_MAIN))
 # One toolchain per agent, so that one that cannot be installed is left out alone. Together about 50 s and 1.4 GB.
 AGENTS = tuple(
     Toolchain(f"agents/{name}", "npm", partial(_install_agent, package), _digest(package))
     for name, package in AGENT_PACKAGES.items()
 )
-TOOLCHAINS = (NODE, MAVEN, NEO4J, *AGENTS)
+TOOLCHAINS = (NODE, MAVEN, NEO4J, CHROMIUM, *AGENTS)
 
 
 def _run(command: list[str], directory: Path) -> None:

@@ -90,6 +90,10 @@ LEDGER_SCHEMA = Schema(
         {INVOCATIONS_VIEW}
         {RECEIPTS_VIEW}
         """,
+        """
+        DROP INDEX events_by_time;
+        CREATE INDEX events_by_time ON events (ts_ms, kind);
+        """,
     ),
 )
 
@@ -356,12 +360,14 @@ class EventChain:
     def counts(self, task_id: str | None, since_ms: int, until_ms: int, part_ms: int) -> dict[tuple[int, str], int]:
         """Return how many rows there are of each kind in each part of a span of time; parts count from 0."""
         self.flush()
+        of_task, values = (" AND task_id = ?", [task_id]) if task_id is not None else ("", [])
+        # Without a task the index alone can tell.
         query = (
-            "SELECT (ts_ms - ?) / ? AS part, kind, COUNT(*) FROM events WHERE ts_ms >= ? AND ts_ms < ?"
-            " AND call_id IS NOT NULL AND task_id IS COALESCE(?, task_id) GROUP BY part, kind"
+            "SELECT (ts_ms - ?) / ? AS part, kind, COUNT(*) FROM events"  # noqa: S608 - made of constants
+            f" WHERE ts_ms >= ? AND ts_ms < ?{of_task} GROUP BY part, kind"
         )
         with self.database.read() as connection:
-            found = connection.execute(query, (since_ms, part_ms, since_ms, until_ms, task_id))
+            found = connection.execute(query, (since_ms, part_ms, since_ms, until_ms, *values))
             return {(int(part), str(kind)): int(count) for part, kind, count in found}
 
     def last_seq(self) -> int:

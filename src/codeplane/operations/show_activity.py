@@ -23,7 +23,7 @@ class ShowActivityRequest(Request):
     """How far to look back."""
 
     minutes: int = Field(60, ge=1, le=1440, description="Sessions that were active in these last minutes.")
-    limit: int = Field(600, ge=1, le=_MAX_ROWS, description="Calls to look at, the newest first.")
+    limit: int = Field(400, ge=1, le=_MAX_ROWS, description="Calls to look at, the newest first.")
 
 
 class ActiveSession(Result):

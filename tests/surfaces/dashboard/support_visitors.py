@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import unescape
 from urllib.parse import urlencode
 
-from surfaces.support_processes import HttpPeer, Reply, UpServer, send_http
+from surfaces.support_processes import HttpPeer, Reply, UpServer, send_http, text_of
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -69,6 +69,27 @@ def text_in(reply: Reply) -> str:
 def log_in(server: UpServer) -> Visitor:
     """Return a browser that has followed a link."""
     return Visitor(server.port, cookie_of(server.get(link_of(server))))
+
+
+def write_file(peer: HttpPeer, path: str, text: str) -> str:
+    """Change a file as an agent does; return the call's id."""
+    peer.call("read_source", {"targets": [path]})
+    result = peer.call("write_source", {"edits": [{"path": path, "content": text}]})
+    return str(re.findall(r'"mutation_id":\s*"(\w+)"', text_of(result))[0])
+
+
+def ask_to_delete(peer: HttpPeer, path: str = "src/json/old.py") -> str:
+    """Ask to delete a file, which waits for a person; return the hold."""
+    peer.call("read_source", {"targets": [path]})
+    result = peer.call("write_source", {"edits": [{"path": path, "action": "delete"}]})
+    return str(re.findall(r"hold_[a-z0-9]{20,}", text_of(result))[0])
+
+
+def worker(server: UpServer, intent: str = "INT-001", name: str = "agent") -> HttpPeer:
+    """Return an agent that has selected an intent."""
+    peer = agent(server, name)
+    peer.call("select_active_intent", {"intent_id": intent})
+    return peer
 
 
 def agent(server: UpServer, name: str = "agent") -> HttpPeer:

@@ -267,7 +267,9 @@ class _Pages:
             "here": f"{quote(request.url.path)}{'?' if known else ''}{urlencode(known)}",
             "link_to": partial(_link_to, request.url.path, known),
         }
-        draw = partial(page, self._environment, view.name, {**shared, **data}, query.get("fragment", ""))
+        draw = partial(
+            page, self._environment, view.name, {**shared, **data}, "" if view is _ERROR else query.get("fragment", "")
+        )
         content = await anyio.to_thread.run_sync(draw)
         return Response(content, status, _HEADERS, "text/html; charset=utf-8")
 

@@ -46,12 +46,15 @@ def page(environment: Environment, name: str, data: Mapping[str, Any], fragment:
         jinja2.TemplateNotFound: the template has no such block.
     """
     template = environment.get_template(f"{name}.html")
+    # A part has no imports of its own, so the macros come with the data.
+    data = {**data, "part": environment.get_template("parts.html").make_module(dict(data))}
     if not fragment:
         return _encoded(template.render(data))
-    block = template.blocks.get(f"live_{fragment}")
+    inherited = environment.get_template("layout.html").blocks
+    block = template.blocks.get(f"live_{fragment}") or inherited.get(f"live_{fragment}")
     if block is None:
         raise jinja2.TemplateNotFound(f"{name}.html: {fragment[:80]}")
-    return _encoded("".join(block(template.new_context(dict(data)))))
+    return _encoded("".join(block(template.new_context(data))))
 
 
 def duration(milliseconds: float | None) -> str:

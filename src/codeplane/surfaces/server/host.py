@@ -46,6 +46,7 @@ _OPEN = frozenset({"/health", "/ready"})
 _HOUSEKEEPING_SECONDS = 0.25
 # So often while somebody watches: what happened is on the page before it looks late.
 _WATCHED_SECONDS = 0.1
+_WATCHED_ROWS = 50
 _KEEPALIVE_SECONDS = 15.0
 _EVENT_PAGE = 200
 _REPAIR_SECONDS = 5.0
@@ -330,40 +331,38 @@ class ServerHost:
             thread.join(max(0.0, deadline - self.workspace.clock.monotonic()))
         return sum(one.is_alive() for one in left)
 
-    async def rows_from(self, start: int | None, *, is_live: bool = False) -> AsyncIterator[dict[str, Any] | None]:
-        """Yield rows after `start` (None: from now on) as they are committed; None now and then; ends at shutdown.
+    async def rows_from(self, start: int | None, *, is_live: bool = False) -> AsyncIterator[list[dict[str, Any]]]:
+        """Yield the rows after `start` (None: from now on) as they are committed, now and then none; end at shutdown.
 
-        `is_live` for somebody who watches: waiting rows are committed more often meanwhile.
+        `is_live` for somebody who watches: waiting rows are committed more often meanwhile, and of many at once only
+        the newest are told.
         """
-        self._n_watching += is_live
-        try:
-            async for row in self._rows_from(start):
-                yield row
-        finally:
-            self._n_watching -= is_live
-
-    async def _rows_from(self, start: int | None) -> AsyncIterator[dict[str, Any] | None]:
         workspace = self.workspace
         last = start if start is not None else await anyio.to_thread.run_sync(workspace.chain.last_seq)
         quiet = 0.0
-        while True:
-            rows = await anyio.to_thread.run_sync(rows_after, workspace, last, _EVENT_PAGE)
-            for row in rows:
-                last = row["seq"]
-                yield row
-            if self.is_stopping:
-                return
-            if rows:
-                quiet = 0.0
-                continue
-            # Rows of other processes do not wake this one, so it also looks once a second.
-            self._rows_changed.clear()
-            with anyio.move_on_after(1.0):
-                await self._rows_changed.wait()
-            quiet += 1.0
-            if quiet >= _KEEPALIVE_SECONDS:
-                quiet = 0.0
-                yield None
+        self._n_watching += is_live
+        try:
+            while True:
+                if is_live:
+                    last = max(last, await anyio.to_thread.run_sync(workspace.chain.last_seq) - _WATCHED_ROWS)
+                rows = await anyio.to_thread.run_sync(rows_after, workspace, last, _EVENT_PAGE)
+                if rows:
+                    last, quiet = rows[-1]["seq"], 0.0
+                    yield rows
+                if self.is_stopping:
+                    return
+                if rows:
+                    continue
+                # Rows of other processes do not wake this one, so it also looks once a second.
+                self._rows_changed.clear()
+                with anyio.move_on_after(1.0):
+                    await self._rows_changed.wait()
+                quiet += 1.0
+                if quiet >= _KEEPALIVE_SECONDS:
+                    quiet = 0.0
+                    yield []
+        finally:
+            self._n_watching -= is_live
 
     def can_answer(self) -> bool:
         """Tell whether the index can answer: it was brought up to date, or an earlier server has published one."""

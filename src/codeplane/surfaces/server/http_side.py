@@ -189,7 +189,8 @@ class _LazyDashboard:
         async with self.lock:
             if self.app is None:
                 self.app = await anyio.to_thread.run_sync(_dashboard, self.host)
-        await self.app(scope, receive, send)
+        # What this address matched is nothing that a page asks for.
+        await self.app({**scope, "path_params": {}}, receive, send)
 
 
 def _dashboard(host: "ServerHost") -> ASGIApp:

@@ -206,13 +206,14 @@ async def event_stream(host: "ServerHost", start: int | None, *, is_live: bool =
         # The ledger the client knew is gone; it goes on with what there is.
         yield b'event: reset\ndata: {"reason": "the ledger was replaced"}\n\n'
         start = newest
-    async for row in host.rows_from(start, is_live=is_live):
-        if row is None:
-            yield b": still here\n\n"
-        else:
-            document = json.dumps(row, ensure_ascii=False)
-            yield f"id: {row['seq']}\nevent: {row['kind']}\ndata: {document}\n\n".encode()
+    async for rows in host.rows_from(start, is_live=is_live):
+        yield b"".join(map(_event, rows)) or b": still here\n\n"
     yield b'event: shutdown\ndata: {"reason": "server stopping"}\n\n'
+
+
+def _event(row: dict[str, Any]) -> bytes:
+    document = json.dumps(row, ensure_ascii=False)
+    return f"id: {row['seq']}\nevent: {row['kind']}\ndata: {document}\n\n".encode()
 
 
 def _number(text: str | None, name: str, minimum: int, maximum: int) -> int | None:

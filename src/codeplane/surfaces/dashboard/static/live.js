@@ -44,6 +44,19 @@ function about(call) {
   return parts.slice(0, 3).map((part) => cut(Array.isArray(part) ? part.join(" ") : part, 80)).join(" ");
 }
 
+// Of many calls at once only those are drawn that stay on the page.
+const arrived = [];
+
+function takeCall(call) {
+  // A page that nobody sees draws nothing.
+  if (arrived.length > 200) arrived.splice(0, 100);
+  if (arrived.push(call) > 1) return;
+  requestAnimationFrame(() => {
+    const most = Number(document.querySelector("[data-follow=calls]")?.dataset.most ?? 0);
+    for (const one of arrived.splice(0).slice(-most || Infinity)) addCall(one);
+  });
+}
+
 function addCall(call) {
   const table = document.querySelector("[data-follow=calls]");
   const model = document.getElementById("call-row");
@@ -106,10 +119,18 @@ async function replace(id) {
   }
 }
 
+// What changed while nobody looked is fetched when somebody looks again.
+let missed = false;
+
 function refreshAll(kind) {
-  for (const part of document.querySelectorAll("section[data-live]"))
-    if (!part.dataset.live || part.dataset.live.split(" ").includes(kind)) refresh(part);
+  if (document.hidden) { missed = true; return; }
+  for (const part of document.querySelectorAll("[data-live]"))
+    if (!kind || !part.dataset.live || part.dataset.live.split(" ").includes(kind)) refresh(part);
 }
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && missed) { missed = false; refreshAll(""); }
+});
 
 let last = "";
 let retry = 0;
@@ -119,13 +140,13 @@ function connect() {
   const take = (event) => {
     last = event.lastEventId || last;
     const row = JSON.parse(event.data);
-    if (FINAL.has(event.type)) addCall(row);
+    if (FINAL.has(event.type)) takeCall(row);
     refreshAll(event.type);
   };
   const kinds = document.body.dataset.kinds?.split(" ") ?? [];
   for (const kind of ["begun", ...FINAL, "task_opened", "task_closed", "approval_requested", "approval_decided",
     "approval_used", "approval_revoked", "governance_decided", "server_started", ...kinds]) stream.addEventListener(kind, take);
-  stream.addEventListener("hello", () => { say("live", "live"); if (retry) refreshAll("hello"); retry = 0; });
+  stream.addEventListener("hello", () => { say("live", "live"); if (retry) refreshAll(""); retry = 0; });
   stream.addEventListener("reset", () => { last = ""; location.reload(); });
   stream.addEventListener("shutdown", () => say("away", "server is away"));
   stream.onerror = () => {
@@ -144,3 +165,4 @@ setInterval(() => {
 }, 5000);
 
 connect();
+for (const part of document.querySelectorAll("[data-load]")) refresh(part);

@@ -11,8 +11,9 @@ _DAY_MS = 86_400_000
 _PARTS = 96
 _LEAST_MS = 60_000
 _MARKS = 200
-# A longer record is verified when it is asked for.
-_QUICKLY_VERIFIED = 20_000
+# A longer record is verified after the page is there, a very long one when somebody asks for it.
+_VERIFIED_AT_ONCE = 3_000
+_VERIFIED_BY_ITSELF = 20_000
 _KINDS = ("finished", "failed", "denied", "held")
 _SOUND = frozenset({"sound", "anchor missing"})
 
@@ -87,12 +88,15 @@ def _moves(since: int, until: int) -> list[tuple[str, str, str]]:
 
 
 async def _verified(context: PageContext, query: Query) -> Data:
-    """Return whether the record holds; None when nobody has asked yet and finding out takes long."""
-    status = await context.status()
-    if status["ledger_rows"] > _QUICKLY_VERIFIED and not query.get("verify"):
-        return {"verification": None, "is_sound": True, "n_rows": status["ledger_rows"]}
+    """Return whether the record holds; None where finding out takes longer than a page may."""
+    n_rows = (await context.status())["ledger_rows"]
+    is_asked = query.get("verify") or query.get("fragment") == "record"
+    if n_rows > _VERIFIED_AT_ONCE and not is_asked:
+        is_later = n_rows <= _VERIFIED_BY_ITSELF
+        return {"verification": None, "is_sound": True, "n_rows": n_rows, "is_verified_later": is_later}
     found = await context.read("verify_ledger")
-    return {"verification": found, "is_sound": found["verdict"] in _SOUND, "n_rows": found["rows"]}
+    is_sound = found["verdict"] in _SOUND
+    return {"verification": found, "is_sound": is_sound, "n_rows": found["rows"], "is_verified_later": False}
 
 
 LEDGER = View(
