@@ -11,7 +11,7 @@ from surfaces.dashboard.support_visitors import Visitor, log_in
 from surfaces.support_processes import UpServer, make_repo, make_sandbox, up
 
 # Left out where the browser is missing.
-collect_ignore = ["test_browser.py"] if chromium() is None else []
+collect_ignore = ["test_browser.py", "test_demo_in_browser.py"] if chromium() is None else []
 REPOSITORY = {name: str(text) for name, text in FILES.items()} | {
     "src/app.py": "def main() -> int:\n    return 0\n",
     ".orchestration/active_intents.yaml": INTENTS,

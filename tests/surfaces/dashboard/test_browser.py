@@ -173,7 +173,7 @@ def test_pages_fit_and_ask_nobody_else(browser: Browser, server: UpServer, width
 def test_everything_in_the_menu_is_reached_by_keyboard(page: Page, server: UpServer) -> None:
     _open(page, server, "")
     reached = []
-    for _ in range(8):
+    for _ in range(16):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.getAttribute('href')"))
 

@@ -164,12 +164,21 @@ class _Pages:
 
     def documents(self) -> list[Route]:
         """Return the addresses of REST that only read, for people who are logged in."""
+        return [Route("/dashboard/rest/status", self._status_document), *self._operation_documents()]
+
+    def _operation_documents(self) -> list[Route]:
         return [
             Route(f"/dashboard/rest{address.path}", partial(self._document, name, address))
             for name in ROUTED
             for address in OPERATIONS[name].routes
             if address.method == "GET"
         ]
+
+    async def _status_document(self, request: Request) -> Response:
+        login = self._login(request)
+        if login is None:
+            return await self._login_page(request)
+        return JSONResponse(await self._context(login).status(), headers=_HEADERS)
 
     async def _document(self, name: str, address: Address, request: Request) -> Response:
         login = self._login(request)
@@ -258,7 +267,7 @@ class _Pages:
         shared = {
             "view": view,
             "views": VIEWS,
-            "rest_addresses": [_filled(one, request.path_params) for one in view.rest],
+            "rest_addresses": _rest_addresses(view, {**query, **request.path_params}),
             "repository": self._host.workspace.root.name,
             "form_token": login.form_token,
             "notice": notice,
@@ -286,6 +295,11 @@ async def _no_data(_context: PageContext, _query: Query) -> dict[str, Any]:
 
 
 _ERROR = View(name="error", title="Not found", path="/error", show=_no_data, belongs_to="none")
+
+
+def _rest_addresses(view: View, parts: Query) -> list[str]:
+    """Return the addresses with the data of a page; one that needs what the page was not asked for is left out."""
+    return [address for one in view.rest if "{" not in (address := _filled(one, parts))]
 
 
 def _filled(address: str, parts: Query) -> str:

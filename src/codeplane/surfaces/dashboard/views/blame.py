@@ -47,6 +47,4 @@ def _of_group(group: Data, lines: list[str], first: int) -> list[tuple[int, str]
     return [(number, lines[number - first] if number - first < len(lines) else "") for number in numbers]
 
 
-BLAME = View(
-    name="blame", title="Blame", path="/blame", show=_show, rest=("/trace/blame?path=src/app.py", "/trace/stats")
-)
+BLAME = View(name="blame", title="Blame", path="/blame", show=_show, rest=("/trace/blame?path={path}", "/trace/stats"))
