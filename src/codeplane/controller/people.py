@@ -146,7 +146,8 @@ def _show_runs(result: Document) -> Shown:
 
 def _show_run(context: CallContext, request: RunRequest) -> Document:
     files, record = _find(context.workspace, request.run)
-    nodes = [_node_line(record, node) for node in _nodes(record.plan)]
+    plan: Mapping[str, Any] = record.plan or {"nodes": record.refused_nodes}
+    nodes = [_node_line(record, node) for node in _nodes(plan)]
     return Document(
         **_summary(context.workspace, record),
         prompt=files.prompts()["originalPrompt"],
@@ -221,7 +222,10 @@ def _shown_run(result: Document) -> Shown:
     found = result.model_dump()
     names = ("run", "work", "state", "turns", "strategy", "plan", "prompt")
     facts = tuple((name, printable_name(str(found[name]))) for name in names if found.get(name) is not None)
-    tree = "\n".join(_tree(found["tree"], found["last_rejection"])) or "No plan was accepted yet."
+    lines = list(_tree(found["tree"], found["last_rejection"]))
+    if not found.get("plan"):
+        lines = ["No plan was accepted yet.", *(["The last one:", *lines] if lines else [])]
+    tree = "\n".join(lines)
     waiting = found["waits_for_review"]
     hint = (
         f"Waits for a person: {', '.join(waiting)}. `cpl controller review {found['run']}` approves." if waiting else ""

@@ -129,7 +129,14 @@ def test_a_plan_is_drawn_with_what_its_pack_holds(visitor: Visitor) -> None:
 
 
 def test_a_refused_plan_says_why(visitor: Visitor) -> None:
-    _expect(visitor.text("/controller/plan-1"), "PLAN_WEAK_MODEL_AMBIGUOUS", "/nodes/0/editIntent/summary", "as needed")
+    _expect(
+        visitor.text("/controller/plan-1"),
+        "The plan that was refused",
+        "n1 · change",
+        "PLAN_WEAK_MODEL_AMBIGUOUS",
+        "/nodes/0/editIntent/summary",
+        "as needed",
+    )
 
 
 def test_a_run_that_is_not_there_is_not_found(visitor: Visitor) -> None:

@@ -32,9 +32,10 @@ def drawing(nodes: list[Data], violations: list[Data]) -> Data:
         rows[level] = row + 1
         boxes[node["id"]] = {
             **node,
+            "state": node["state"] or "not begun",
             "x": _MARGIN + level * (_WIDTH + _GAP_X),
             "y": _MARGIN + row * (_HEIGHT + _GAP_Y),
-            "tone": _TONES.get(node["state"], "plain"),
+            "tone": _TONES.get(node["state"] or "", "plain"),
             "faults": [one for one in violations if one.get("nodeId") == node["id"]],
         }
     return {
