@@ -1,7 +1,7 @@
 // Keeps a page current: follows the server's events, adds rows of calls, and fetches parts that changed.
 // Text from the server becomes text here, never markup; parts come from the server, which has escaped them.
 
-const GAP_MS = 1000;
+const GAP_MS = 1500;
 const FINAL = new Set(["finished", "failed", "denied", "held"]);
 const TONES = { finished: "good", failed: "bad", denied: "bad", held: "warn" };
 const connection = document.getElementById("connection");
@@ -82,7 +82,7 @@ function addCall(call) {
   while (body.rows.length > Number(table.dataset.most)) body.lastElementChild.remove();
 }
 
-// A part is fetched at once when something happened, then at most once a second while more happens.
+// A part is fetched at once when something happened, then every second and a half while more happens.
 const waiting = new Map();
 
 function refresh(part) {
