@@ -32,6 +32,13 @@ def test_a_link_works_once(server: UpServer) -> None:
     assert (reply.status, "set-cookie" in reply.headers, "used already" in text_in(reply)) == (401, False, True)
 
 
+def test_looking_at_a_link_does_not_use_it(server: UpServer) -> None:
+    link = link_of(server)
+    looked = send_http(server.port, "HEAD", link)
+
+    assert (looked.status, server.get(link).status) == (401, 303)
+
+
 def test_a_wrong_code_opens_nothing(server: UpServer) -> None:
     assert server.get("/dashboard/login?code=guessed").status == 401
 

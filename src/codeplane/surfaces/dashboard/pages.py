@@ -94,7 +94,9 @@ class _Pages:
 
     async def log_in(self, request: Request) -> Response:
         """Exchange the code of a link for a cookie."""
-        cookie = self._book.redeem(request.query_params.get("code", ""))
+        # Programs that only look at a link ask with HEAD.
+        code = request.query_params.get("code", "") if request.method == "GET" else ""
+        cookie = self._book.redeem(code)
         if cookie is None:
             return await self._login_page(
                 request, "This link was used already, has expired, or is not from this server."

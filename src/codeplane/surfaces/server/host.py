@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 # A second port of the same server, for tools that expect one at a fixed place.
 _MORE_PORT = "MCP_DASHBOARD_PORT"
 _log = get_logger(__name__)
-# What monitoring may ask without a secret; the answers tell nothing about the repository.
-_OPEN = frozenset({"/health", "/ready"})
+# What may be asked without a secret, by monitoring and by a browser with a login link; the answers tell nothing about
+# the repository.
+_OPEN = frozenset({"/dashboard/login", "/health", "/ready"})
 _HOUSEKEEPING_SECONDS = 0.25
 # So often while somebody watches: what happened is on the page before it looks late.
 _WATCHED_SECONDS = 0.1
