@@ -63,8 +63,11 @@ def _same_content(rows: Sequence[LedgerRow], _now_ms: int) -> Told:
             key = (str(path), str(after.get(path)))
             counts[key] += 1
             last[key] = row
-    repeated = [(count, key) for key, count in counts.items() if count >= _REPEATED_CONTENT and key[1] != "None"]
-    for count, key in sorted(repeated, reverse=True)[:3]:
+    most: dict[str, tuple[int, tuple[str, str]]] = {}
+    for key, count in counts.items():
+        if count >= _REPEATED_CONTENT and key[1] != "None":
+            most[key[0]] = max(most.get(key[0], (0, key)), (count, key))
+    for count, key in sorted(most.values(), reverse=True)[:3]:
         yield f"changed {printable_name(key[0])} to the same content {_times(count)}", last[key]
 
 

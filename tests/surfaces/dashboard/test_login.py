@@ -1,5 +1,7 @@
 """Who may look at the dashboard, and from where."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +32,13 @@ def test_a_link_works_once(server: UpServer) -> None:
     reply = server.get(link)
 
     assert (reply.status, "set-cookie" in reply.headers, "used already" in text_in(reply)) == (401, False, True)
+
+
+def test_looking_at_a_link_does_not_use_it(server: UpServer) -> None:
+    link = link_of(server)
+    looked = send_http(server.port, "HEAD", link)
+
+    assert (looked.status, server.get(link).status) == (401, 303)
 
 
 def test_a_wrong_code_opens_nothing(server: UpServer) -> None:
@@ -178,6 +187,18 @@ def test_static_files_need_no_login_and_are_asked_for_once(server: UpServer, nam
 @pytest.mark.parametrize("name", ["../pages.py", "..%2fpages.py", "%2e%2e/pages.py", "layout.html", ".css", "no.css"])
 def test_nothing_else_is_served_as_a_static_file(visitor: Visitor, name: str) -> None:
     assert visitor.get(f"/static/{name}").status == 404
+
+
+def test_a_server_that_nobody_looks_at_has_not_imported_the_dashboard() -> None:
+    code = "import sys, codeplane.surfaces.server.http_side; print(*sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+
+    assert [name for name in done.stdout.split() if "jinja2" in name or ".dashboard" in name] == []
+
+
+def test_a_page_that_lost_its_stream_is_told_whether_it_is_logged_in(server: UpServer, visitor: Visitor) -> None:
+    assert (visitor.get("/is-logged-in").status, server.get("/dashboard/is-logged-in").status) == (204, 401)
 
 
 def test_an_unknown_page_is_not_found(visitor: Visitor) -> None:

@@ -346,3 +346,21 @@ def test_events_resume_where_a_visitor_has_stopped(server: UpServer, visitor: Vi
 
 def test_events_need_a_login(server: UpServer) -> None:
     assert server.get("/dashboard/events").status == 401
+
+
+@pytest.mark.parametrize(
+    "path", ["/grants", "/operations/1", "/operations/1/decision", "/operations/1/change", "/ledger/verification"]
+)
+def test_what_pages_show_in_detail_needs_the_token_over_rest(server: UpServer, path: str) -> None:
+    answers = [
+        server.get(path, headers).status for headers in ({}, {"Authorization": f"Bearer {server.sandbox.token}"})
+    ]
+
+    assert (answers[0], answers[1] in {200, 404}) == (401, True)
+
+
+@pytest.mark.parametrize(
+    "path", ["/activity", "/ledger/counts?parts=4", "/operations?only_changes=true&path=src/app.py"]
+)
+def test_what_pages_show_in_short_is_open_to_the_owner(server: UpServer, path: str) -> None:
+    assert server.get(path).status == 200

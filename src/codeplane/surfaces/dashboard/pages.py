@@ -57,6 +57,7 @@ def dashboard_app(host: "ServerHost") -> Starlette:
             Route("/dashboard/logout", pages.log_out, methods=["POST"]),
             Route("/dashboard/static/{name}", pages.static),
             Route("/dashboard/events", pages.events),
+            Route("/dashboard/is-logged-in", pages.is_logged_in),
             *pages.documents(),
             *(
                 Route(
@@ -94,7 +95,9 @@ class _Pages:
 
     async def log_in(self, request: Request) -> Response:
         """Exchange the code of a link for a cookie."""
-        cookie = self._book.redeem(request.query_params.get("code", ""))
+        # Programs that only look at a link ask with HEAD.
+        code = request.query_params.get("code", "") if request.method == "GET" else ""
+        cookie = self._book.redeem(code)
         if cookie is None:
             return await self._login_page(
                 request, "This link was used already, has expired, or is not from this server."
@@ -141,7 +144,9 @@ class _Pages:
             done = await view.act(context, form)
             return self._led_to(login, done.address, done.notice)
         query = {**request.query_params, **request.path_params}
-        data = await view.show(context, query)
+        # Read before everything else, so that the page can ask for what came since.
+        newest = (await context.read("list_rows", limit=1))["rows"]
+        data = {"newest_row": newest[0]["seq"] if newest else 0, **await view.show(context, query)}
         waiting = await context.read("list_approvals", state="pending")
         return await self._page(view, login, request, {**data, "n_waiting": len(waiting["results"])})
 
@@ -153,6 +158,10 @@ class _Pages:
         headers = {**_HEADERS, "x-accel-buffering": "no"}
         stream = self._while_logged_in(request, event_stream(self._host, start_of(request), is_live=True))
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+    async def is_logged_in(self, request: Request) -> Response:
+        """Tell a page that has lost its stream whether it only has to wait."""
+        return Response(status_code=401 if self._login(request) is None else 204, headers=_HEADERS)
 
     async def _while_logged_in(self, request: Request, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         # A browser asks again at once when the server is back, and is told that the stream has begun.
@@ -171,7 +180,7 @@ class _Pages:
             Route(f"/dashboard/rest{address.path}", partial(self._document, name, address))
             for name in ROUTED
             for address in OPERATIONS[name].routes
-            if address.method == "GET"
+            if address.method == "GET" and OPERATIONS[name].effect.value == "read" and not address.setting
         ]
 
     async def _status_document(self, request: Request) -> Response:
@@ -198,7 +207,7 @@ class _Pages:
         if login is None:
             return await self._login_page(request)
         status = _STATUS_OF_ERROR.get(report.error, 400)
-        data = {"report": report.as_dict(), "n_waiting": 0}
+        data = {"report": report.as_dict(), "n_waiting": 0, "newest_row": ""}
         return await self._page(_ERROR, login, request, data, status=status)
 
     async def not_served(self, request: Request, error: Exception) -> Response:

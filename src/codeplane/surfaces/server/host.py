@@ -23,7 +23,7 @@ from codeplane.core.version import API_VERSION, VERSION
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
 from codeplane.operations.profiles import profile_for
-from codeplane.operations.recorded_calls import rows_after
+from codeplane.operations.recorded_calls import newest_rows, rows_after
 from codeplane.operations.recovery import recover_interrupted
 from codeplane.surfaces.agent_hooks.bindings import Bindings
 from codeplane.surfaces.mcp.binding import CallRunner, InFlight
@@ -41,12 +41,13 @@ if TYPE_CHECKING:
 # A second port of the same server, for tools that expect one at a fixed place.
 _MORE_PORT = "MCP_DASHBOARD_PORT"
 _log = get_logger(__name__)
-# What monitoring may ask without a secret; the answers tell nothing about the repository.
-_OPEN = frozenset({"/health", "/ready"})
+# What may be asked without a secret, by monitoring and by a browser with a login link; the answers tell nothing about
+# the repository.
+_OPEN = frozenset({"/dashboard/login", "/health", "/ready"})
 _HOUSEKEEPING_SECONDS = 0.25
 # So often while somebody watches: what happened is on the page before it looks late.
 _WATCHED_SECONDS = 0.1
-_WATCHED_ROWS = 50
+_WATCHED_ROWS = 25
 _KEEPALIVE_SECONDS = 15.0
 _EVENT_PAGE = 200
 _REPAIR_SECONDS = 5.0
@@ -343,9 +344,8 @@ class ServerHost:
         self._n_watching += is_live
         try:
             while True:
-                if is_live:
-                    last = max(last, await anyio.to_thread.run_sync(workspace.chain.last_seq) - _WATCHED_ROWS)
-                rows = await anyio.to_thread.run_sync(rows_after, workspace, last, _EVENT_PAGE)
+                read = newest_rows if is_live else rows_after
+                rows = await anyio.to_thread.run_sync(read, workspace, last, _WATCHED_ROWS if is_live else _EVENT_PAGE)
                 if rows:
                     last, quiet = rows[-1]["seq"], 0.0
                     yield rows

@@ -1,7 +1,7 @@
 // Keeps a page current: follows the server's events, adds rows of calls, and fetches parts that changed.
 // Text from the server becomes text here, never markup; parts come from the server, which has escaped them.
 
-const GAP_MS = 1000;
+const GAP_MS = 1500;
 const FINAL = new Set(["finished", "failed", "denied", "held"]);
 const TONES = { finished: "good", failed: "bad", denied: "bad", held: "warn" };
 const connection = document.getElementById("connection");
@@ -82,7 +82,7 @@ function addCall(call) {
   while (body.rows.length > Number(table.dataset.most)) body.lastElementChild.remove();
 }
 
-// A part is fetched at once when something happened, then at most once a second while more happens.
+// A part is fetched at once when something happened, then every second and a half while more happens.
 const waiting = new Map();
 
 function refresh(part) {
@@ -119,24 +119,20 @@ async function replace(id) {
   }
 }
 
-// What changed while nobody looked is fetched when somebody looks again.
-let missed = false;
-
 function refreshAll(kind) {
-  if (document.hidden) { missed = true; return; }
   for (const part of document.querySelectorAll("[data-live]"))
     if (!kind || !part.dataset.live || part.dataset.live.split(" ").includes(kind)) refresh(part);
 }
 
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && missed) { missed = false; refreshAll(""); }
-});
-
-let last = "";
+let last = document.body.dataset.newest ?? "";
 let retry = 0;
+let isBack = false;
+let stream = null;
 
 function connect() {
-  const stream = new EventSource(`/dashboard/events${last ? `?last_event_id=${encodeURIComponent(last)}` : ""}`);
+  // A browser has six connections for one server: tabs that nobody sees leave theirs to others.
+  if (document.hidden || stream) return;
+  stream = new EventSource(`/dashboard/events${last ? `?last_event_id=${encodeURIComponent(last)}` : ""}`);
   const take = (event) => {
     last = event.lastEventId || last;
     const row = JSON.parse(event.data);
@@ -146,16 +142,31 @@ function connect() {
   const kinds = document.body.dataset.kinds?.split(" ") ?? [];
   for (const kind of ["begun", ...FINAL, "task_opened", "task_closed", "approval_requested", "approval_decided",
     "approval_used", "approval_revoked", "governance_decided", "server_started", ...kinds]) stream.addEventListener(kind, take);
-  stream.addEventListener("hello", () => { say("live", "live"); if (retry) refreshAll(""); retry = 0; });
+  stream.addEventListener("hello", () => { say("live", "live"); if (isBack) refreshAll(""); isBack = true; retry = 0; });
   stream.addEventListener("reset", () => { last = ""; location.reload(); });
   stream.addEventListener("shutdown", () => say("away", "server is away"));
   stream.onerror = () => {
-    stream.close();
+    disconnect();
     say("away", "server is away");
     retry = Math.min(retry + 1, 8);
-    setTimeout(connect, 250 * retry);
+    setTimeout(again, 250 * retry);
   };
 }
+
+function disconnect() {
+  stream?.close();
+  stream = null;
+}
+
+async function again() {
+  const answer = await fetch("/dashboard/is-logged-in").catch(() => null);
+  if (answer?.status === 401) location.reload();
+  else connect();
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) { disconnect(); say("off", "not live"); } else connect();
+});
 
 setInterval(() => {
   for (const one of document.querySelectorAll("time[datetime]")) {
