@@ -170,7 +170,7 @@ def test_long_steps_are_on_record_and_short_ones_are_not(door: Door, clock: Manu
     call(replace(door, operations={"toy": slow}), "toy", {"path": "a.txt"})
 
     (row,) = door.workspace.chain.rows(RowFilter(kinds=("finished",), operation="toy"))
-    assert (row.body["duration_ms"], row.body["steps_ms"]) == (250, [["work", 0, 250]])
+    assert (row.body["duration_ms"], row.body["spans"]) == (250, [["work", 0, 250_000]])
 
 
 def test_calls_are_counted_by_time_and_outcome(door: Door, clock: ManualClock) -> None:

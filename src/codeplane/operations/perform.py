@@ -51,7 +51,6 @@ _RECORDED_ARGUMENTS_LIMIT = 4_000
 
 
 _CALLS_BETWEEN_TRIMS = 20
-_MS_NS = 1_000_000
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -586,7 +585,7 @@ def _append_final(door: Door, call: Call) -> None:
         return
     workspace = door.workspace
     outcome = call.outcome or Outcome.FAILED
-    body = {**_description(call), **_ending(call), "duration_ms": _elapsed_ms(workspace, call), **_long_steps(call)}
+    body = {**_description(call), **_ending(call), "duration_ms": _elapsed_ms(workspace, call)}
     event = _event(workspace, call, outcome.value, body)
     noted = call.context.noted.get("memory", ()) if call.context is not None else ()
     if call.task_id is not None and (call.is_begun or call.evidence.failure_fingerprint is not None):
@@ -620,13 +619,6 @@ def _ending(call: Call) -> dict[str, Any]:
         body["index_epoch"] = call.index_epoch
     body["output_hash"] = sha256_text(call.text if call.error is None else call.error.message)
     return body | (context.noted if context is not None else {})
-
-
-def _long_steps(call: Call) -> dict[str, Any]:
-    """Return the steps that took at least a millisecond: name, when it began, how long it took."""
-    long = [one for one in call.steps if one.duration_ns >= _MS_NS]
-    told = [[one.name, one.offset_ns // _MS_NS, one.duration_ns // _MS_NS] for one in long]
-    return {"steps_ms": told} if told else {}
 
 
 def _recorded_error(report: ErrorReport) -> dict[str, str]:

@@ -58,11 +58,11 @@ def page(environment: Environment, name: str, data: Mapping[str, Any], fragment:
 
 
 def duration(milliseconds: float | None) -> str:
-    """Return a duration with the unit that fits: `3 ms`, `1.2 s`, `4 min`."""
+    """Return a duration with the unit that fits: `0.4 ms`, `3 ms`, `1.2 s`, `4 min`."""
     if milliseconds is None:
         return "-"
     if milliseconds < 1_000:
-        return f"{milliseconds:.0f} ms"
+        return f"{milliseconds:.1f} ms" if milliseconds < 10 and milliseconds % 1 else f"{milliseconds:.0f} ms"
     return f"{milliseconds / 1000:.1f} s" if milliseconds < 60_000 else span(milliseconds / 1000)
 
 

@@ -20,7 +20,7 @@ async def _show(context: PageContext, query: Query) -> Data:
         "is_running": last["kind"] == "begun",
         "n_rows": len(rows),
         "call": call,
-        "steps": _timeline(body.get("steps_ms", ()), total),
+        "steps": _timeline(body.get("spans", ()), total),
         "total_ms": total,
         "explanation": await _or_none(context, "explain_call", call_or_row=call),
         "change": await _or_none(context, "show_change", call=call) if body.get(_CHANGED) else None,
@@ -45,14 +45,14 @@ async def _or_none(context: PageContext, operation: str, **arguments: str) -> Da
 
 
 def _timeline(steps: list[tuple[str, int, int]], total: int) -> list[Data]:
-    """Return the steps that took a millisecond or more as shares of the whole."""
+    """Return the steps that are on record as shares of the whole."""
     return [
         {
             "name": name.replace("_", " "),
-            "begun": begun,
-            "lasted": lasted,
-            "x": round(min(99.0, 100 * begun / total), 2),
-            "width": round(max(1.0, min(100.0, 100 * lasted / total)), 2),
+            "begun": begun / 1000,
+            "lasted": lasted / 1000,
+            "x": round(min(99.0, begun / 10 / total), 2),
+            "width": round(max(1.0, min(100.0, lasted / 10 / total)), 2),
         }
         for name, begun, lasted in steps
     ]
