@@ -24,12 +24,17 @@ def test_the_wheel_is_pure_and_carries_its_licence_and_runs(tmp_path: Path) -> N
     assert "License-Expression: Apache-2.0" in metadata
     assert any(name.endswith("/licenses/LICENSE") for name in names)
     assert {name.rsplit(".", 1)[-1] for name in names if name.startswith("codeplane/")} <= {
-        "py",
-        "scm",
+        "css",
+        "html",
+        "js",
         "json",
         "mjs",
+        "py",
+        "scm",
+        "svg",
         "typed",
     }
+    assert {"layout.html", "dashboard.css", "live.js"} <= {name.rpartition("/")[2] for name in names}
     command = [sys.executable, "-c", "from codeplane.surfaces.entry import main; raise SystemExit(main())", "version"]
     environment = {"PYTHONPATH": str(tmp_path / "installed"), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(

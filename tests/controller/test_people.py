@@ -91,6 +91,33 @@ def test_a_plan_is_checked_without_a_run_and_faults_are_shown_at_their_nodes(pla
     assert "  ! PLAN_EVIDENCE_INSUFFICIENT /nodes/0/citations" in text
 
 
+def test_a_refused_plan_is_kept_in_outline_with_its_faults_at_their_nodes(planner: Planner) -> None:
+    planner.read()
+    bad = with_node(planner.plan(), 0, editIntent={"summary": "Change it as needed.", "anchors": [{"text": "x"}]})
+    planner.turn("submit_execution_plan", {"planGraph": bad})
+    found = result_of(call(planner.door, "show_run", {"run": "run1"}, by=person()))
+    assert [node["id"] for node in found["tree"]] == [node["nodeId"] for node in bad["nodes"]]
+    assert found["last_rejection"][0]["nodeId"] in {node["id"] for node in found["tree"]}
+    assert (found.get("plan"), found["tree"][0]["summary"]) == (None, "Change it as needed.")
+    text = _shown(planner, "show_run", run="run1")
+    assert text.index("No plan was accepted yet.") < text.index("The last one:")
+
+
+def test_an_accepted_plan_shows_its_pack(planner: Planner) -> None:
+    planner.read()
+    planner.result("submit_execution_plan", planGraph=planner.plan())
+    found = result_of(call(planner.door, "show_run", {"run": "run1"}, by=person()))
+    assert TARGET in found["pack"]["allowed"]
+    assert found["pack"]["hits"]
+
+
+def test_a_turn_without_a_verb_is_no_obstacle_to_analytics(planner: Planner) -> None:
+    planner.turn("")
+    found = result_of(call(planner.door, "controller_analytics", {}, by=person()))
+    pending = result_of(call(planner.door, "list_pending_policies", {}, by=person()))
+    assert (found["turns"], found["pending_corrections"], pending["corrections"]) == (1, 0, [])
+
+
 def test_analytics_tell_codes_folders_and_files(planner: Planner) -> None:
     planner.read()
     planner.turn("apply_code_patch", {"planNodeId": "n1", "targetFile": TARGET, "edits": PATCH})

@@ -17,7 +17,6 @@ from codeplane.core.clock import ManualClock
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.hashing import sha256_text
 from codeplane.core.ids import RandomIds
-from codeplane.core.tracing import OpenTelemetryTracer, TelemetrySettings, open_tracer
 from codeplane.ledger.chain import FINAL_KINDS, LedgerRow, RowFilter
 from codeplane.ledger.effects import EffectClass
 from codeplane.ledger.fingerprints import FileChange
@@ -526,100 +525,3 @@ def test_signals_of_a_handler_that_lies_about_types_are_dropped_and_the_call_is_
     assert answer.meta.warnings[0].startswith("take fingerprints failed")
     assert workspace.chain.open_calls() == ()
     assert _final(workspace).kind == "finished"
-
-
-# Traces.
-
-
-class _Span:
-    def __init__(self, name: str, context: object = None, start_time: int = 0, attributes: Any = None) -> None:
-        self.name, self.context, self.start, self.attributes = name, context, start_time, dict(attributes or {})
-        self.status: str | None = None
-        self.end_time: int | None = None
-
-    def set_status(self, status: str) -> None:
-        self.status = status
-
-    def end(self, end_time: int) -> None:
-        self.end_time = end_time
-
-
-class _FakeTelemetry:
-    """What `opentelemetry.trace` offers, as far as it is used."""
-
-    def __init__(self) -> None:
-        self.spans: list[_Span] = []
-
-    def start_span(self, name: str, **details: Any) -> _Span:
-        self.spans.append(_Span(name, **details))
-        return self.spans[-1]
-
-    def tracer(self) -> OpenTelemetryTracer:
-        return OpenTelemetryTracer(self.start_span, lambda span: ("inside", span), lambda text: f"error {text}")
-
-
-def test_a_call_makes_one_span_with_its_facts_and_one_for_each_step(toys: Door, clock: ManualClock) -> None:
-    telemetry = _FakeTelemetry()
-    toys.workspace.tracer = telemetry.tracer()
-    answer = call(toys, "toy_edit", EDIT)
-    root, *steps = telemetry.spans
-    assert (root.name, root.start, root.end_time) == (
-        "codeplane.toy_edit",
-        clock.now_ms() * 10**6,
-        clock.now_ms() * 10**6,
-    )
-    assert {name: root.attributes[f"codeplane.{name}"] for name in ("operation", "outcome", "task_id")} == {
-        "operation": "toy_edit",
-        "outcome": "finished",
-        "task_id": answer.meta.task_id,
-    }
-    assert root.attributes["codeplane.files_touched"] == ("a.txt",)
-    assert root.attributes["codeplane.symbols"] == ("one",)
-    assert [step.name for step in steps][:2] == ["codeplane.step.recover_interrupted", "codeplane.step.find_session"]
-    assert all(step.context == ("inside", root) and step.end_time is not None for step in steps)
-
-
-def test_a_failed_call_marks_its_span_and_secrets_stay_out(toys: Door) -> None:
-    telemetry = _FakeTelemetry()
-    toys.workspace.tracer = telemetry.tracer()
-    secret = "ghp_" + "a1B2" * 9
-    call(toys, "list_files", {"path": f"{secret}/nowhere"})
-    call(toys, "toy_test", FAILING)
-    failed, tested = (span for span in telemetry.spans if not span.name.startswith("codeplane.step."))
-    assert (failed.status, secret in str(failed.attributes)) == ("error FILE_NOT_FOUND", False)
-    assert tested.attributes["codeplane.failing_tests"] == ("t.py::test_a",)
-    assert "codeplane.failure_fingerprint" in tested.attributes
-
-
-def test_traces_are_off_unless_switched_on() -> None:
-    def refuse(name: str) -> Any:
-        raise AssertionError(name)
-
-    assert open_tracer(TelemetrySettings(), refuse) is None
-
-
-def test_traces_without_the_package_are_off_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    def missing(name: str) -> Any:
-        raise ImportError(name)
-
-    assert open_tracer(TelemetrySettings(enabled=True), missing) is None
-    assert "not installed" in caplog.text
-
-
-def test_a_workspace_makes_traces_when_the_setting_says_so(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    telemetry = _FakeTelemetry()
-
-    class _Api:
-        @staticmethod
-        def get_tracer(_name: str, _version: str) -> _FakeTelemetry:
-            return telemetry
-
-        @staticmethod
-        def set_span_in_context(span: _Span) -> _Span:
-            return span
-
-    monkeypatch.setitem(sys.modules, "opentelemetry", _Api)
-    monkeypatch.setitem(sys.modules, "opentelemetry.trace", _Api)
-    with open_test_workspace(repo, overrides=("telemetry.enabled=true",)) as workspace:
-        call(door_with(workspace), "describe")
-    assert telemetry.spans[0].name == "codeplane.describe"

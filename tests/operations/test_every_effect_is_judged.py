@@ -267,6 +267,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "check_policy": (Sample({}),),
     "close_intent": (Sample({"intent_id": "INT-1"}, _has_intents),),
     "close_task": (Sample({"task_id": "task_none"}),),
+    "count_calls": (Sample({}),),
     "deny_calls": (Sample({"hold_ids": ["hold_none"]}),),
     "export_experiences": (
         Sample({"format": "json", "output_path": "lessons.json"}),
@@ -286,7 +287,9 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "reset_task_budget": (Sample({}),),
     "revoke_approval": (Sample({"hold_id": "hold_none"}),),
     "set_policy_mode": (Sample({"mode": "enforce"}),),
+    "show_activity": (Sample({}),),
     "show_approval": (Sample({"hold_id": "hold_none"}),),
+    "show_change": (Sample({"call": "req_none"}),),
     "show_intent": (Sample({"intent_id": "INT-1"}),),
     "show_policy": (Sample({}),),
     "show_rows": (Sample({"row_or_call": "1"}),),

@@ -39,6 +39,8 @@ AGENT_PACKAGES = {
     "copilot": f"@github/copilot-{_PLATFORM}@1.0.102",
     "cline": f"@cline/cli-{_PLATFORM}@3.0.65",
 }
+# Injected into pages by tests alone.
+AXE_PACKAGE = "axe-core@4.11.0"
 POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -126,6 +128,11 @@ def _install_agent(package: str, directory: Path) -> None:
     _run(["npm", "install", *options, package], directory)
 
 
+def axe() -> Path:
+    """Return the script that finds faults of accessibility in a page."""
+    return AXE.directory / "node_modules/axe-core/axe.min.js"
+
+
 def _install_maven(directory: Path) -> None:
     """Fetch what a test run needs, by a test run."""
     test = directory / "sample/src/test/java/shop/PriceTest.java"
@@ -142,6 +149,18 @@ def _install_neo4j(directory: Path) -> None:
     _run(["mvn", "-B", "-q", f"-Dmaven.repo.local={directory / 'repository'}", *fetch], directory)
     shutil.rmtree(directory / "repository")
     _run(["javac", "-cp", "lib/*", "Bolt.java"], directory)
+
+
+def chromium() -> str | None:
+    """Return where Debian's browser is, None where it is not installed."""
+    return shutil.which("chromium")
+
+
+def _install_chromium(directory: Path) -> None:
+    if chromium() is None and os.geteuid() != 0:
+        raise OSError("chromium is not on PATH, and only root can install it")
+    if chromium() is None:
+        _run(["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", "chromium"], directory)
 
 
 @dataclass(frozen=True)
@@ -178,14 +197,16 @@ def _digest(*parts: object) -> str:
 
 
 NODE = Toolchain("node", "npm", _install_node, _digest(sorted(NODE_PACKAGES.items())))
+AXE = Toolchain("axe", "npm", partial(_install_agent, AXE_PACKAGE), _digest(AXE_PACKAGE))
 MAVEN = Toolchain("maven", "mvn", _install_maven, _digest(POM))
+CHROMIUM = Toolchain("chromium", "apt-get", _install_chromium, "1")
 NEO4J = Toolchain("neo4j", "mvn", _install_neo4j, _digest(NEO4J_POM, NEO4J_MAIN))
 # One toolchain per agent, so that one that cannot be installed is left out alone. Together about 50 s and 1.4 GB.
 AGENTS = tuple(
     Toolchain(f"agents/{name}", "npm", partial(_install_agent, package), _digest(package))
     for name, package in AGENT_PACKAGES.items()
 )
-TOOLCHAINS = (NODE, MAVEN, NEO4J, *AGENTS)
+TOOLCHAINS = (NODE, MAVEN, NEO4J, CHROMIUM, AXE, *AGENTS)
 
 
 def _run(command: list[str], directory: Path) -> None:

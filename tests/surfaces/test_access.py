@@ -1,6 +1,7 @@
 """Other users of the machine stay outside; clients of the owner, and clients with a secret, get in."""
 
 import asyncio
+import http.client
 import json
 import os
 import socket
@@ -29,7 +30,18 @@ from surfaces.support_processes import (
 pytestmark = pytest.mark.slow
 
 STRANGER_CPL = (sys.executable, str(Path(__file__).with_name("support_stranger_cpl.py")))
-CLOSED = ("/status", "/metrics", "/operations", "/tasks", "/approvals", "/stream/events", "/openapi.json", "/mcp", "/")
+CLOSED = (
+    "/status",
+    "/metrics",
+    "/operations",
+    "/tasks",
+    "/approvals",
+    "/stream/events",
+    "/openapi.json",
+    "/mcp",
+    "/",
+    "/dashboard",
+)
 _INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -51,6 +63,20 @@ def strange_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
 
 def _secret(sandbox: Sandbox) -> str:
     return (sandbox.home / "state" / "codeplane" / "access.secret").read_text(encoding="ascii").strip()
+
+
+def test_a_login_link_opens_the_dashboard_where_the_system_tells_no_owner(strange_server: UpServer) -> None:
+    headers = {"Authorization": f"Bearer {strange_server.sandbox.token}"}
+    link = send_http(strange_server.port, "POST", "/dashboard/login-links", headers).json["url"]
+    connection = http.client.HTTPConnection("127.0.0.1", strange_server.port, timeout=DEADLINE_SECONDS)
+    connection.request("GET", link.partition(f":{strange_server.port}")[2])
+    answer = connection.getresponse()
+    cookies = [value.partition(";")[0] for name, value in answer.getheaders() if name.lower() == "set-cookie"]
+    connection.close()
+
+    found = [strange_server.get("/dashboard", {"Cookie": "; ".join(cookies[:n])}).status for n in (1, 2)]
+
+    assert (len(cookies), found) == (2, [401, 200])
 
 
 @pytest.mark.parametrize("path", CLOSED)

@@ -1,17 +1,24 @@
 """What `/metrics` counts about getting somewhere, from the events of calls."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
+from codeplane.core.clock import ManualClock
 from codeplane.core.events import Event
+from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.perform import Door
 from codeplane.surfaces.server.metrics import Metrics, TaskGauges, task_gauges
 from codeplane.workspace.workspace import Workspace
 from support.doors import call, door_with, open_test_workspace
-from support.repositories import git
+from support.governed import FILES, write_intents
+from support.repositories import git, make_repository
 from support.toys import TOY_EDIT, TOY_TEST
+from surfaces.support_processes import make_repo, make_sandbox, up, wait_until
 
 START = 1_700_000_000_000
 
@@ -21,7 +28,8 @@ def _gauges(now_ms: int = START) -> TaskGauges:
 
 
 def _text(metrics: Metrics, tasks: TaskGauges) -> str:
-    return metrics.text(sessions=0, in_flight=0, rows=0, index={}, tasks=tasks).decode()
+    metrics.set_gauges(sessions=0, in_flight=0, rows=0, index={}, tasks=tasks)
+    return metrics.text().decode()
 
 
 def _value(text: str, name: str) -> float:
@@ -106,3 +114,97 @@ def test_a_commit_is_drift_until_the_index_is_compared_again(repo: Path) -> None
         durations = workspace.reconcile_durations()
 
     assert (seen, len(durations), workspace.reconcile_durations()) == ([0.0, 1.0, 0.0], 2, [])
+
+
+# Row by row what the specification wants measured, and the series that measure it.
+WANTED = {
+    "Index staleness": ("codeplane_index_staleness_seconds", "codeplane_index_head_drift"),
+    "Indexer status": (
+        'codeplane_language_files{language="python"}',
+        'codeplane_language_files_with_symbols{language="python"}',
+        'codeplane_language_files_linked{language="python"}',
+        'codeplane_language_size_bytes{language="python"}',
+    ),
+    "Resource usage": ("process_resident_memory_bytes", "process_cpu_seconds_total", "process_open_fds"),
+    "Reconciliation rate": (
+        "codeplane_index_reconciles_last_minute",
+        "codeplane_index_reconciles_total",
+        "codeplane_reconcile_seconds_count",
+        'codeplane_reconcile_seconds_bucket{le="0.1"}',
+    ),
+    "Task throughput": (
+        "codeplane_tasks_opened_total",
+        'codeplane_tasks_closed_total{state="CLOSED_SUCCESS"}',
+        'codeplane_tasks_exhausted_total{budget="mutations"}',
+        "codeplane_task_exhaustion_ratio",
+    ),
+    "Operations": (
+        'codeplane_calls_total{operation="describe",outcome="finished"}',
+        'codeplane_call_seconds_bucket{le="+Inf",operation="describe"}',
+        'codeplane_errors_total{error="FILE_NOT_FOUND"}',
+    ),
+    "Mutation fingerprint repetition": ('codeplane_fingerprint_repeats_total{of="mutation"}',),
+    "Failure fingerprint repetition": ('codeplane_fingerprint_repeats_total{of="failure"}',),
+    "Budget utilization": ('codeplane_task_budget_used_ratio{budget="mutations"}',),
+    "Operation cadence": ("codeplane_calls_last_minute", "codeplane_mutation_interval_seconds_count"),
+    "Approvals": ("codeplane_approvals_waiting",),
+}
+BOUNDED_LABELS = {"operation", "outcome", "error", "budget", "of", "language", "state", "le"}
+
+
+@pytest.fixture(scope="module")
+def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    directory = tmp_path_factory.mktemp("scraped")
+    with make_sandbox(directory) as sandbox, up(sandbox, make_repo(sandbox, directory / "sample")) as server:
+        wait_until(lambda: server.get("/ready").status == 200, "the first index is built")
+        server.operate("describe", {})
+        server.operate("read_source", {"targets": ["missing.txt"]})
+        counted = 'codeplane_errors_total{error="FILE_NOT_FOUND"} 1.0'
+        wait_until(lambda: counted in server.get("/metrics").body.decode(), "the calls are counted")
+        yield server.get("/metrics").body.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", WANTED)
+def test_metrics_have_the_series_of_the_row(scraped: str, row: str) -> None:
+    shown = {line.rpartition(" ")[0] for line in scraped.splitlines() if not line.startswith("#")}
+    assert [one for one in WANTED[row] if one not in shown] == []
+
+
+@pytest.mark.slow
+def test_every_series_has_a_help_text_and_only_labels_that_are_bounded(scraped: str) -> None:
+    families = list(text_string_to_metric_families(scraped))
+    labels = {label for family in families for sample in family.samples for label in sample.labels}
+    assert [family.name for family in families if not family.documentation.strip()] == []
+    assert labels - BOUNDED_LABELS == set()
+
+
+def test_operations_that_nobody_knows_share_one_label() -> None:
+    metrics = Metrics(frozenset({"toy"}))
+    for i in range(50):
+        metrics.count(_event(START, operation=f"made_up_{i}"))
+    text = _text(metrics, _gauges())
+    assert _value(text, 'codeplane_calls_total{operation="unknown",outcome="finished"}') == 50
+    assert "made_up" not in text
+
+
+def test_calls_that_wait_for_a_person_are_shown(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "repo", FILES)
+    write_intents(root)
+    with open_test_workspace(root) as workspace:
+        door = Door(workspace, OPERATIONS)
+        before = task_gauges(workspace).approvals_waiting
+        call(door, "select_active_intent", {"intent_id": "INT-001"})
+        call(door, "write_source", {"edits": [{"path": "src/json/old.py", "action": "delete"}]})
+        text = _text(Metrics(frozenset()), task_gauges(workspace))
+    assert (before, _value(text, "codeplane_approvals_waiting")) == (0, 1)
+
+
+def test_comparisons_of_the_last_minute_are_counted(repo: Path, clock: ManualClock) -> None:
+    with open_test_workspace(repo, clock=clock) as workspace:
+        seen = []
+        for seconds in (0, 30, 45):
+            clock.advance(seconds)
+            workspace.refresh_index()
+            seen.append(workspace.index_gauges()["reconciles_last_minute"])
+    assert seen == [1, 2, 2]

@@ -54,7 +54,8 @@ def pending_corrections(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]
     accepted: set[str] = set()
     found = []
     for one in events:
-        if one["verb"] != "submit_execution_plan":
+        # A turn that named no verb has none here.
+        if one.get("verb") != "submit_execution_plan":
             continue
         if not one["denyReasons"]:
             accepted.add(one["runSessionId"])

@@ -18,6 +18,7 @@ from codeplane.controller.events import (
     top_rejection_signatures,
 )
 from codeplane.controller.knowledge import Knowledge
+from codeplane.controller.pack import summary_of
 from codeplane.controller.plan import Plan
 from codeplane.controller.reviews import REVIEWED, reviews_of
 from codeplane.controller.runs import SessionRecord, WorkFiles, sessions_of, work_of, works
@@ -145,7 +146,8 @@ def _show_runs(result: Document) -> Shown:
 
 def _show_run(context: CallContext, request: RunRequest) -> Document:
     files, record = _find(context.workspace, request.run)
-    nodes = [_node_line(record, node) for node in _nodes(record.plan)]
+    plan: Mapping[str, Any] = record.plan or {"nodes": record.refused_nodes}
+    nodes = [_node_line(record, node) for node in _nodes(plan)]
     return Document(
         **_summary(context.workspace, record),
         prompt=files.prompts()["originalPrompt"],
@@ -153,7 +155,17 @@ def _show_run(context: CallContext, request: RunRequest) -> Document:
         last_rejection=[dict(one) for one in record.last_rejection],
         plan_document=dict(record.plan) if record.plan is not None else None,
         place=f".codeplane/work/{record.work_id}",
+        pack=_pack(files, record),
     )
+
+
+def _pack(files: WorkFiles, record: SessionRecord) -> dict[str, Any] | None:
+    """Return what the pack of the accepted plan holds, without the texts; None when there is none."""
+    digest = str((record.plan or {}).get("contextPackHash", "")).removeprefix("sha256:")
+    found = files.read(files.place / "context" / f"{digest}.json") if ID_FORM.fullmatch(digest) else None
+    if not isinstance(found, dict):
+        return None
+    return {**summary_of(found, record.work_id), "policies": found["policies"], "allowed": found["allowed"]["files"]}
 
 
 def _nodes(document: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
@@ -210,7 +222,10 @@ def _shown_run(result: Document) -> Shown:
     found = result.model_dump()
     names = ("run", "work", "state", "turns", "strategy", "plan", "prompt")
     facts = tuple((name, printable_name(str(found[name]))) for name in names if found.get(name) is not None)
-    tree = "\n".join(_tree(found["tree"], found["last_rejection"])) or "No plan was accepted yet."
+    lines = list(_tree(found["tree"], found["last_rejection"]))
+    if not found.get("plan"):
+        lines = ["No plan was accepted yet.", *(["The last one:", *lines] if lines else [])]
+    tree = "\n".join(lines)
     waiting = found["waits_for_review"]
     hint = (
         f"Waits for a person: {', '.join(waiting)}. `cpl controller review {found['run']}` approves." if waiting else ""

@@ -65,7 +65,7 @@ class SessionRecord:
     """One run session between two turns.
 
     `plan` is the accepted plan, `needs_review` its nodes that wait for a person, `n_finished` counts finished attempts,
-    `knowledge` is what the last answer told about the strategy.
+    `knowledge` is what the last answer told about the strategy. `refused_nodes` outline the plan that was refused last.
     """
 
     run_id: str
@@ -83,6 +83,7 @@ class SessionRecord:
     rejections: tuple[Rejection, ...] = ()
     actions: tuple[tuple[str, str], ...] = ()
     last_rejection: tuple[Mapping[str, Any], ...] = ()
+    refused_nodes: tuple[Mapping[str, Any], ...] = ()
     conflicts: tuple[tuple[str, str], ...] = ()
     switched_strategy: str | None = None
     knowledge: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
@@ -314,6 +315,7 @@ def _session_document(record: SessionRecord) -> dict[str, Any]:
         "rejections": [[[code.value for code in one.codes], sorted(one.files)] for one in record.rejections],
         "actions": [list(one) for one in record.actions],
         "last_rejection": [dict(one) for one in record.last_rejection],
+        "refused_nodes": [dict(one) for one in record.refused_nodes],
         "conflicts": [list(one) for one in record.conflicts],
         "switched_strategy": record.switched_strategy,
         "knowledge": dict(record.knowledge),
@@ -347,6 +349,7 @@ def _session_from(document: Mapping[str, Any]) -> SessionRecord:
         ),
         actions=tuple((verb, digest) for verb, digest in document["actions"]),
         last_rejection=tuple(document["last_rejection"]),
+        refused_nodes=tuple(document.get("refused_nodes", ())),
         conflicts=tuple((one, other) for one, other in document["conflicts"]),
         switched_strategy=document["switched_strategy"],
         knowledge=document["knowledge"],

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import Enum
 
+# The surface of people who look at pages.
+DASHBOARD = "dashboard"
+
 
 class CallerKind(Enum):
     """A person has typed a code at a terminal or shown the operator token; every other caller is an agent."""
@@ -30,3 +33,8 @@ class Caller:
     is_lasting: bool = False
     proof: str = ""
     model: str = ""
+
+    @property
+    def only_looks(self) -> bool:
+        """Tell whether reads of this caller leave no rows: a page that is open would fill the ledger with itself."""
+        return self.kind is CallerKind.PERSON and self.surface == DASHBOARD

@@ -1,30 +1,39 @@
-"""Traces of calls for OpenTelemetry, when a person has switched them on and installed it.
+"""The trace of a call: what it was, how it ended, and how long each step took; never content.
 
-CodePlane only makes the spans; where they go is decided by the SDK that runs in the same process, as its own
-variables (`OTEL_…`) say. Nothing is imported and nothing is sent unless `telemetry.enabled` is set.
+Where traces go is decided above: a server sends them to the endpoint that a person has configured, and nowhere else.
 """
 
-import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+from urllib.parse import urlsplit
 
-from codeplane.core.logs import get_logger
 from codeplane.core.settings import setting
-from codeplane.core.version import VERSION
-
-_log = get_logger(__name__)
 
 AttributeValue = str | bool | int | float | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TelemetrySettings:
-    """Traces."""
+class OtelSettings:
+    """Traces and metrics for OpenTelemetry."""
 
-    enabled: bool = setting(
-        False, doc="Make an OpenTelemetry span for every call; needs the packages `opentelemetry-api` and `-sdk`."
+    endpoint: str = setting(
+        "",
+        doc="Where a server sends traces and metrics by OTLP over HTTP, such as `http://127.0.0.1:4318`; needs the "
+        "extra `otel`. It counts only from the user's own `config.yaml`, the environment or `--set`.",
     )
+    paths: bool = setting(
+        False, doc="Name files, symbols and tests in traces. It counts from the same places as the endpoint."
+    )
+    metrics_seconds: float = setting(60.0, doc="Time between two reports of metrics.", minimum=0.1, maximum=86_400.0)
+
+    def __post_init__(self) -> None:
+        """Check the endpoint."""
+        if self.endpoint:
+            parts = urlsplit(self.endpoint)
+            is_plain = not (parts.username or parts.password or parts.query or parts.fragment)
+            if parts.scheme not in {"http", "https"} or not parts.hostname or not is_plain or parts.port == 0:
+                raise ValueError("endpoint must be an http or https address without user, query and fragment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +47,15 @@ class TracedStep:
 
 @dataclass(frozen=True, slots=True)
 class TracedCall:
-    """One call as a trace shows it."""
+    """One call as a trace shows it; `names` are the attributes that name files, symbols and tests."""
 
+    call_id: str
     name: str
     started_ms: int
     duration_ns: int
     attributes: Mapping[str, AttributeValue]
     steps: tuple[TracedStep, ...]
+    names: Mapping[str, AttributeValue] = field(default_factory=dict)
     error: str | None = None
 
 
@@ -52,48 +63,5 @@ class Tracer(Protocol):
     """Where traces of calls go."""
 
     def record(self, call: TracedCall) -> None:
-        """Take the trace of a call that has ended."""
+        """Take the trace of a call that has ended; it never waits."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class OpenTelemetryTracer:
-    """Makes one span for a call and one below it for each of its steps.
-
-    The three functions are OpenTelemetry's: `Tracer.start_span`, `set_span_in_context`, and what makes an error status.
-    """
-
-    start_span: Callable[..., Any]
-    in_context: Callable[[Any], Any]
-    error_status: Callable[[str], Any]
-
-    def record(self, call: TracedCall) -> None:
-        """Make the spans with the times that were measured."""
-        started = call.started_ms * 1_000_000
-        span = self.start_span(f"codeplane.{call.name}", start_time=started, attributes=dict(call.attributes))
-        context = self.in_context(span)
-        for step in call.steps:
-            begun = started + step.offset_ns
-            child = self.start_span(f"codeplane.step.{step.name}", context=context, start_time=begun)
-            child.end(end_time=begun + step.duration_ns)
-        if call.error is not None:
-            span.set_status(self.error_status(call.error))
-        span.end(end_time=started + call.duration_ns)
-
-
-def open_tracer(
-    settings: TelemetrySettings, import_module: Callable[[str], Any] = importlib.import_module
-) -> Tracer | None:
-    """Return where traces go; None when they are off or OpenTelemetry is not installed, which is then logged."""
-    if not settings.enabled:
-        return None
-    try:
-        api = import_module("opentelemetry.trace")
-    except ImportError:
-        _log.warning("traces are switched on, but `opentelemetry-api` is not installed; none are made")
-        return None
-
-    def error_status(text: str) -> Any:
-        return api.Status(api.StatusCode.ERROR, text)
-
-    return OpenTelemetryTracer(api.get_tracer("codeplane", VERSION).start_span, api.set_span_in_context, error_status)

@@ -94,6 +94,7 @@ class Hold:
             "state": self.state_at(now_ms),
             "scope": self.scope,
             "operation": self.key.operation,
+            "arguments_digest": self.key.arguments_digest,
             "session": self.key.session,
             "worktree": self.worktree,
             "intent": self.intent,

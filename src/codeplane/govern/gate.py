@@ -256,6 +256,7 @@ class Gate:
                 preview = f"(no preview: {error.message})"
         return {
             "operation": facts.operation,
+            "call_id": facts.call_id,
             "arguments": _visible(redact_value(dict(facts.arguments))),
             "preview": visible_text(redact(preview[:_PREVIEW_CHARS])),
             "is_preview_cut": len(preview) > _PREVIEW_CHARS,

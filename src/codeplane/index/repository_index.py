@@ -240,14 +240,18 @@ class RepositoryIndex:
                 for one in list_contexts(reader)
             ]  # fmt: skip
 
-    def language_counts(self) -> dict[str, tuple[int, int, int]]:
-        """Return for each language its files, those with symbols, and those with references that are linked."""
+    def language_counts(self) -> dict[str, tuple[int, int, int, int]]:
+        """Return for each language its files, those with symbols, those with linked references, and all bytes."""
         with self.store.database.read() as connection:
             rows = connection.execute(
                 "SELECT language, count(*), sum(facts_id IS NOT NULL),"
-                " sum(file_id IN (SELECT file_id FROM links)) FROM files WHERE problem = '' GROUP BY 1 ORDER BY 1"
+                " sum(file_id IN (SELECT file_id FROM links)), sum(size)"
+                " FROM files WHERE problem = '' GROUP BY 1 ORDER BY 1"
             ).fetchall()
-        return {str(name or "text"): (int(files), int(symbols), int(linked)) for name, files, symbols, linked in rows}
+        return {
+            str(name or "text"): (int(files), int(symbols), int(linked), int(size))
+            for name, files, symbols, linked, size in rows
+        }
 
     def counts(self) -> IndexCounts:
         """Return how much the published epoch holds."""

@@ -1,7 +1,7 @@
 """Sessions: who is at work, for how long, and how much they have read."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -120,6 +120,14 @@ class SessionRegistry:
             now = self._clock.now_ms()
             sessions = [s for s in self._by_id.values() if not self._is_expired(s.last_seen_ms, now)]
         return tuple(sorted(sessions, key=lambda session: (session.opened_ms, session.label)))
+
+    def clients(self, labels: Iterable[str]) -> dict[str, tuple[str, int]]:
+        """Return the client and the time of opening of sessions that have not ended, of whatever process, by label."""
+        wanted = tuple(labels)
+        marks = ", ".join("?" * len(wanted))
+        query = f"SELECT label, client, opened_ms FROM sessions WHERE closed_ms IS NULL AND label IN ({marks})"  # noqa: S608
+        with self._database.read() as connection:
+            return {str(label): (str(client), int(ms)) for label, client, ms in connection.execute(query, wanted)}
 
     def label_of(self, connection: str) -> str | None:
         """Return the public name of the session that a connection has in this process."""

@@ -37,6 +37,7 @@ class DenyRequest(Request):
     PLAIN_ALIASES: ClassVar[frozenset[str]] = frozenset({"hold_id"})
     hold_ids: Annotated[list[str], ListOfOne] = Field(min_length=1, description="The ids of held calls.")
     comment: str = Field("", description="Shown to the agent.")
+    arguments_digest: str | None = Field(None, description="Answer only a call with these arguments.")
 
 
 class ApproveRequest(DenyRequest):
@@ -80,6 +81,9 @@ def _answered(context: CallContext, request: DenyRequest, **said: Any) -> Holds:
     answer = PersonsAnswer(by=context.caller.proof, comment=request.comment, **said)
     holds = [book.find(hold_id) for hold_id in dict.fromkeys(request.hold_ids)]
     for hold in holds:
+        if request.arguments_digest not in {None, hold.key.arguments_digest}:
+            message = f"{hold.hold_id} is not the call that was shown: its arguments differ."
+            raise CodePlaneError("INVALID_ARGUMENTS", message, hint="Look at it again and answer then.")
         if answer.approves:
             _widen(context, hold)
     return _holds(context, [book.decide(hold.hold_id, answer) for hold in holds])
@@ -196,6 +200,14 @@ LIST_GRANTS = Operation(
         help="List grants for an intent, a session or a rule; `revoke` withdraws one.",
         shows=_grant_table,
     ),
+    routes=(
+        Route(
+            method="GET",
+            path="/grants",
+            summary="Wider grants in force; needs the operator token.",
+            needs_token=True,
+        ),
+    ),
 )
 
 SHOW_APPROVAL = Operation(
@@ -242,14 +254,14 @@ APPROVE_CALLS = Operation(
         `once` lets this call run one time, within 15 minutes and only if neither it nor the rules have changed.""",
         shows=_answers,
         arguments=("hold_ids",),
-        flags={"scope": "--for"},
+        flags={"scope": "--for", "arguments_digest": ""},
         previews="show_approval",
     ),
     routes=(
         Route(
             method="POST",
             path="/approvals/{hold_id}/approve",
-            summary="Let a held call run; fields comment, scope, minutes.",
+            summary="Let a held call run; fields comment, scope, minutes, arguments_digest.",
             answer=_first,
         ),
     ),
@@ -271,13 +283,14 @@ DENY_CALLS = Operation(
         help="Refuse held calls; the agent sees the comment.",
         shows=_answers,
         arguments=("hold_ids",),
+        flags={"arguments_digest": ""},
         previews="show_approval",
     ),
     routes=(
         Route(
             method="POST",
             path="/approvals/{hold_id}/deny",
-            summary="Refuse it; field comment, which the agent sees.",
+            summary="Refuse it; fields comment, which the agent sees, and arguments_digest.",
             answer=_first,
         ),
     ),

@@ -121,6 +121,12 @@ class Call:
         self.error = report
 
     @property
+    def is_recorded(self) -> bool:
+        """Tell whether the call gets a row."""
+        is_read = self.budget is None and self.operation.effect is not EffectClass.RECORD
+        return self.operation.is_recorded and not (is_read and self.caller.only_looks)
+
+    @property
     def label(self) -> str:
         """Return the public name of the session."""
         return self.session.label if self.session else "none"

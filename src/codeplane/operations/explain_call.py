@@ -6,7 +6,7 @@ from pydantic import Field
 
 from codeplane.govern.explanation import explain
 from codeplane.ledger.effects import EffectClass
-from codeplane.operations.command import Command, Document, Facts, Shown
+from codeplane.operations.command import Command, Document, Facts, Route, Shown
 from codeplane.operations.models import Request
 from codeplane.operations.operation import Audience, CallContext, Example, Operation, planned
 
@@ -64,5 +64,13 @@ EXPLAIN_CALL = Operation(
         shows=_explanation,
         arguments=("call_or_row",),
         is_finding=lambda result: not result.model_dump()["is_same"],
+    ),
+    routes=(
+        Route(
+            method="GET",
+            path="/operations/{call_or_row}/decision",
+            summary="Why a call was allowed or not; needs the operator token.",
+            needs_token=True,
+        ),
     ),
 )

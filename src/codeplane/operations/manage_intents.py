@@ -11,7 +11,7 @@ from codeplane.govern.intents import INTENTS_FILE, Intent, Status, parse_intents
 from codeplane.govern.intents_file import widened, with_intent, with_status
 from codeplane.govern.spec_import import ImportedIntent, find_specs
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.command import Command, Document, Facts, NoArguments, Shown, Table, cell
+from codeplane.operations.command import Command, Document, Facts, NoArguments, Route, Shown, Table, cell
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.intent_lines import lines_of_intent
 from codeplane.operations.models import ListOfOne, Request, Result
@@ -323,6 +323,7 @@ LIST_INTENTS = Operation(
     examples=(Example("All of them", {}),),
     audience=Audience.SHELL,
     command=Command(path=("intent", "list"), help="List all intents with their state.", shows=_intent_table),
+    routes=(Route(method="GET", path="/intents", summary="All intents with their state."),),
 )
 
 SHOW_INTENT = Operation(
@@ -341,6 +342,7 @@ SHOW_INTENT = Operation(
         shows=_intent_facts,
         arguments=("intent_id",),
     ),
+    routes=(Route(method="GET", path="/intents/{intent_id}", summary="One intent, its lines, files and commits."),),
 )
 
 # Called when a scope expansion is approved; there is no command for it.

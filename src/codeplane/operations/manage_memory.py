@@ -25,6 +25,7 @@ from codeplane.memory.retrieval import Question, find
 from codeplane.memory.schema import PROTECTED
 from codeplane.memory.store import MemoryStore, generation_of, kept_notes
 from codeplane.memory.verification import MemoryVerdict, verify_rows, written_rows
+from codeplane.operations.code_places import stale_places
 from codeplane.operations.command import Command, Document, Facts, NoArguments, Route, Shown
 from codeplane.operations.edit_recovery import recover_edit
 from codeplane.operations.memory_access import memory_of, memory_writing
@@ -58,12 +59,31 @@ class ImportRequest(Request):
     )
 
 
+_LISTS = frozenset({"counts", "conflicts", "stale"})
+# Lessons that contradict each other, and the newest lessons that are about code.
+_CONFLICTS = (
+    "SELECT cell_id, title, state, conflict_group, contradiction_count FROM cells"
+    " WHERE conflict_group IS NOT NULL OR contradiction_count > 0 ORDER BY conflict_group, cell_id LIMIT 50"
+)
+_ABOUT_CODE = (
+    "SELECT id, situation, code_hashes FROM experiences"
+    " WHERE archived_at IS NULL AND code_hashes <> '{}' ORDER BY id DESC LIMIT 100"
+)
+
+
 def _status(context: CallContext, _request: NoArguments) -> Document:
     store = memory_of(context)
     with store.read() as connection:
         counts = {table: _count(connection, table) for table in _TABLES}
         live = int(connection.execute("SELECT COUNT(*) FROM experiences WHERE archived_at IS NULL").fetchone()[0])
         waiting = n_waiting(connection, "project")
+        conflicts = [dict(row) for row in connection.execute(_CONFLICTS)]
+        about_code = connection.execute(_ABOUT_CODE).fetchall()
+    stale = [
+        {"id": row["id"], "situation": row["situation"], "why": gone[:3]}
+        for row in about_code
+        if (gone := stale_places(context.workspace, json.loads(row["code_hashes"]).items()))
+    ]
     return Document(
         database=store.path.name,
         size_bytes=store.path.stat().st_size,
@@ -72,6 +92,8 @@ def _status(context: CallContext, _request: NoArguments) -> Document:
         waiting_episodes=waiting,
         has_global=context.workspace.places.user.global_memory.exists(),
         counts=counts,
+        conflicts=conflicts,
+        stale=stale,
     )
 
 
@@ -81,7 +103,8 @@ def _count(connection: sqlite3.Connection, table: str) -> int:
 
 def _show_status(result: Document) -> Shown:
     found = result.model_dump()
-    facts = [(name.replace("_", " "), str(value)) for name, value in found.items() if name != "counts"]
+    facts = [(name.replace("_", " "), str(value)) for name, value in found.items() if name not in _LISTS]
+    facts += [(name, str(len(found[name]))) for name in ("conflicts", "stale")]
     return (Facts((*facts, *((name.replace("_", " "), str(n)) for name, n in found["counts"].items()))),)
 
 

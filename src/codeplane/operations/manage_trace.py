@@ -14,7 +14,7 @@ from codeplane.git.revisions import resolve, resolve_range
 from codeplane.govern.trace.exchange import NOTES_REF, parse_note, record_problem
 from codeplane.govern.trace.index import Entry
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.command import Command, Document, NoArguments, Shown, Table
+from codeplane.operations.command import Command, Document, NoArguments, Route, Shown, Table
 from codeplane.operations.file_access import check_readable
 from codeplane.operations.models import PathText, Request, Result
 from codeplane.operations.operation import Audience, CallContext, Example, Operation, Plan, planned
@@ -220,6 +220,7 @@ def _stats(context: CallContext, _request: NoArguments) -> Document:
     by_intent: Counter[str] = Counter()
     lines: Counter[str] = Counter()
     by_type: Counter[str] = Counter()
+    by_path: Counter[str] = Counter()
     n_ungated = n_outside = 0
     for entry in index.every():
         record = entry.record
@@ -227,12 +228,15 @@ def _stats(context: CallContext, _request: NoArguments) -> Document:
         by_intent[name] += 1
         lines[name] += sum(hunk.n_new for hunk in record.hunks())
         by_type[record.contributor] += 1
+        by_path[record.path] += 1
         n_ungated += bool(record.ours.get("ungated"))
         n_outside += record.is_outside
     intents = [{"intent": name, "records": count, "lines": lines[name]} for name, count in by_intent.most_common()]
+    files = [{"path": path, "records": count} for path, count in sorted(by_path.items())[:_SHOWN_FILES]]
     return Document(
-        records=index.count(), intents=intents, contributors=dict(by_type), ungated=n_ungated, outside=n_outside
-    )
+        records=index.count(), intents=intents, contributors=dict(by_type), ungated=n_ungated, outside=n_outside,
+        files=files,
+    )  # fmt: skip
 
 
 def _stats_table(result: Document) -> Shown:
@@ -294,6 +298,7 @@ TRACE_STATS = Operation(
     examples=(Example("Count", {}),),
     audience=Audience.SHELL,
     command=Command(path=("trace", "stats"), help="Count records and lines by intent.", shows=_stats_table),
+    routes=(Route(method="GET", path="/trace/stats", summary="Records and lines by intent, and the traced files."),),
 )
 
 VERIFY_RANGE = Operation(

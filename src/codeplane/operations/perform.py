@@ -39,7 +39,7 @@ from codeplane.operations.operation import AnyOperation, Bracket, CallContext
 from codeplane.operations.path_leases import held_by_another
 from codeplane.operations.recovery import recover_interrupted, state_of
 from codeplane.operations.trace_calls import carries_trace, project_trace, trace_call
-from codeplane.operations.traces import traced
+from codeplane.operations.traces import spans_of, traced
 from codeplane.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -135,9 +135,10 @@ def reject(workspace: Workspace, name: str, caller: Caller, report: ErrorReport,
     try:
         session = workspace.sessions.find(caller).session
         body = {**_recorded_error(report), "failure_class": entry_for(report.error).family, "surface": caller.surface}
-        workspace.chain.append_later(
-            NewEvent("failed", session.label, body, call_id, redact(name[:80]), None, workspace.repository.worktree_id)
-        )
+        worktree = workspace.repository.worktree_id
+        if not caller.only_looks:
+            event = NewEvent("failed", session.label, body, call_id, redact(name[:80]), None, worktree)
+            workspace.chain.append_later(event)
     except CodePlaneError as error:
         _log.warning("a refused call was not recorded", extra=fields(reason=error.message))
     meta = AnswerMeta(
@@ -580,7 +581,7 @@ def _project_trace(door: Door, call: Call) -> None:
 
 
 def _append_final(door: Door, call: Call) -> None:
-    if not call.operation.is_recorded:
+    if not call.is_recorded:
         return
     workspace = door.workspace
     outcome = call.outcome or Outcome.FAILED
@@ -611,6 +612,7 @@ def _ending(call: Call) -> dict[str, Any]:
         "claimed_class": call.controls.given_class,
         "seen": context.seen if context is not None else None,
         "limit_triggered": call.limit_triggered,
+        "spans": spans_of(call),
     }
     body |= {name: value for name, value in found.items() if value}
     if call.index_epoch is not None:

@@ -53,6 +53,9 @@ class ListCallsRequest(_Filter):
     """Which calls to list."""
 
     type: str | None = Field(None, description="Only calls of this operation.")
+    path: str | None = Field(None, description="Only calls that name this path.")
+    intent: str | None = Field(None, description="Only calls under this intent.")
+    only_changes: bool = Field(False, description="Only calls that changed files.")
     cursor: int | None = Field(None, ge=1, le=2**53 - 1, description="Continues the last page.")
     limit: int = Field(50, ge=1, le=500, description="How many.")
 
@@ -126,9 +129,17 @@ def _list_rows(context: CallContext, request: ListRowsRequest) -> Rows:
 
 def _list_calls(context: CallContext, request: ListCallsRequest) -> Calls:
     kinds = (request.outcome,) if request.outcome else FINAL_KINDS
-    wanted = _filter(request, kinds=kinds, operation=request.type, before_seq=request.cursor, limit=request.limit)
-    rows = context.workspace.chain.rows(wanted)
-    cursor = str(rows[-1].seq) if len(rows) == request.limit else None
+    # Rows are canonical JSON, so a text between quotes is found as it is written there.
+    holds = [json.dumps(request.path, ensure_ascii=False)] if request.path else []
+    holds += [f'"intent":{json.dumps(request.intent, ensure_ascii=False)}'] if request.intent else []
+    holds += ['"changed_paths":["'] if request.only_changes else []
+    wanted = _filter(
+        request, kinds=kinds, operation=request.type, before_seq=request.cursor, limit=request.limit + 1,
+        body_holds=tuple(holds),
+    )  # fmt: skip
+    found = context.workspace.chain.rows(wanted)
+    rows = found[: request.limit]
+    cursor = str(rows[-1].seq) if len(found) > len(rows) else None
     return Calls(results=[call_document(row) for row in rows], pagination=Pagination(next_cursor=cursor))
 
 
@@ -297,6 +308,14 @@ SHOW_ROWS = Operation(
         arguments=("row_or_call",),
         needs_ledger=True,
     ),
+    routes=(
+        Route(
+            method="GET",
+            path="/operations/{row_or_call}",
+            summary="Everything on record about one row or one call; needs the operator token.",
+            needs_token=True,
+        ),
+    ),
 )
 
 LIST_CALLS = Operation(
@@ -313,7 +332,7 @@ LIST_CALLS = Operation(
         Route(
             method="GET",
             path="/operations",
-            summary="Calls; filters type, outcome, session, task, since, until, cursor, limit.",
+            summary="Calls; filters type, outcome, session, task, path, only_changes, since, until, cursor, limit.",
         ),
     ),
 )
@@ -339,6 +358,14 @@ VERIFY_LEDGER = Operation(
         flags={"git_notes": "--git-notes"},
         is_finding=lambda result: result.model_dump()["verdict"] not in _SOUND,
         needs_ledger=True,
+    ),
+    routes=(
+        Route(
+            method="GET",
+            path="/ledger/verification",
+            summary="Whether every row, seal and the end of the chain hold; needs the operator token.",
+            needs_token=True,
+        ),
     ),
 )
 

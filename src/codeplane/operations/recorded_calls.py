@@ -39,3 +39,8 @@ def call_document(row: LedgerRow) -> dict[str, Any]:
 def rows_after(workspace: Workspace, seq: int, limit: int) -> list[dict[str, Any]]:
     """Return the next rows as `call_document` shows them, oldest first; event streams follow the ledger with it."""
     return [call_document(row) for row in workspace.chain.rows_after(seq, limit)]
+
+
+def newest_rows(workspace: Workspace, seq: int, limit: int) -> list[dict[str, Any]]:
+    """Return the newest of the next rows, oldest first; for those who watch and need not have them all."""
+    return rows_after(workspace, max(seq, workspace.chain.last_seq() - limit), limit)

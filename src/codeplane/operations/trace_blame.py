@@ -13,7 +13,7 @@ from codeplane.govern.trace.blame import grouped
 from codeplane.govern.trace.lines import is_binary, split_lines
 from codeplane.index.source_text import locate
 from codeplane.ledger.effects import EffectClass, Effects
-from codeplane.operations.command import Command
+from codeplane.operations.command import Command, Route
 from codeplane.operations.file_access import check_readable, with_near_paths
 from codeplane.operations.line_ranges import LineRange, lines_in_path
 from codeplane.operations.models import PATH_ALIASES, Pagination, PathText, Request, Result
@@ -171,4 +171,5 @@ TRACE_BLAME = Operation(
         arguments=("path",),
         flags={"line_range": "--lines"},
     ),
+    routes=(Route(method="GET", path="/trace/blame", summary="Why the lines of a file are here; path, limit."),),
 )

@@ -8,7 +8,7 @@ from typing import Any, Final
 from codeplane.core.logs import LoggingSettings, LogOutput
 from codeplane.core.setting_sources import EnvironmentSource, FileSource, OverrideSource
 from codeplane.core.settings import Loaded, load_settings, nested, setting
-from codeplane.core.tracing import TelemetrySettings
+from codeplane.core.tracing import OtelSettings
 from codeplane.ledger.sessions import SessionSettings
 from codeplane.ledger.tasks import RetentionSettings, TaskSettings
 from codeplane.lint.settings import LintSettings
@@ -137,7 +137,7 @@ class Settings:
     graph: GraphSettings = nested(GraphSettings, doc="Where the graph is kept.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
     retention: RetentionSettings = setting(RetentionSettings(), doc="How long the ledger keeps its rows.")
-    telemetry: TelemetrySettings = setting(TelemetrySettings(), doc="Traces for OpenTelemetry.")
+    otel: OtelSettings = setting(OtelSettings(), doc="Traces and metrics for OpenTelemetry.")
 
 
 # What allows more, hides more or writes elsewhere: `--set` and the environment need a person for it. A settings file is
@@ -177,6 +177,8 @@ LOOSENING: Final[Mapping[str, str]] = {
     "memory.friction.provisional_expiry_hours": "less",
     "memory.memory_enabled": "other",
     "metrics.open": "more",
+    "otel.endpoint": "other",
+    "otel.paths": "more",
     "retention.days": "less",
     "retention.tasks": "less",
     "sessions.idle_timeout_minutes": "more",
@@ -184,7 +186,6 @@ LOOSENING: Final[Mapping[str, str]] = {
     "tasks.max_duration_sec": "more",
     "tasks.max_mutations": "more",
     "tasks.max_test_runs": "more",
-    "telemetry.enabled": "more",
     "tests.custom": "other",
 }
 HARMLESS: Final = frozenset(
@@ -204,7 +205,8 @@ HARMLESS: Final = frozenset(
         "refactor.doc_sweep.auto_apply", "refactor.doc_sweep.enabled", "refactor.doc_sweep.min_confidence",
         "refactor.doc_sweep.scan_extensions", "refactor.enabled", "refactor.plan_ttl_sec",
         "logging.level", "logging.rotation.backups", "logging.rotation.max_bytes", "mcp.max_argument_bytes",
-        "mcp.profile", "reads.full_inline_bytes", "reads.full_resource_bytes", "reads.page_bytes", "reads.range_bytes",
+        "mcp.profile", "otel.metrics_seconds",
+        "reads.full_inline_bytes", "reads.full_resource_bytes", "reads.page_bytes", "reads.range_bytes",
         "tests.exclude", "tests.run_sec", "tests.runners.csharp", "tests.runners.elixir", "tests.runners.go",
         "tests.runners.java", "tests.runners.javascript", "tests.runners.kotlin", "tests.runners.php",
         "tests.runners.python", "tests.runners.ruby", "tests.runners.rust", "tests.runners.typescript",

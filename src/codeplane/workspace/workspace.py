@@ -3,6 +3,7 @@
 import os
 import stat
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from codeplane.core.logs import fields, get_logger
 from codeplane.core.paths import RepoPath
 from codeplane.core.redaction import redact
 from codeplane.core.settings import Loaded
-from codeplane.core.tracing import open_tracer
+from codeplane.core.tracing import Tracer
 from codeplane.git.ignored import ignored_paths
 from codeplane.git.programs import Helper, ProgramFinder
 from codeplane.git.repo_version import RepoVersion, TrackedView, head_commit
@@ -80,6 +81,8 @@ _log = get_logger(__name__)
 ALARM_KIND: Final = "gate_alarm"
 # A refresh after a change of a larger repository takes a quarter of a second and more.
 _MAX_WAITED_FOR: Final = 5_000
+# More than fit into a minute.
+_MAX_COUNTED_RECONCILES: Final = 10_000
 # What `.codeplane/` hides from git: everything but the configuration that a team may want to commit.
 _PRIVATE_GITIGNORE = "*\n!config.yaml\n!contexts.yaml\n"
 
@@ -120,7 +123,8 @@ class Workspace:
         self.sessions = SessionRegistry(database, clock, ids, loaded.values.sessions)
         self.tasks = TaskBook(self.chain, clock, ids)
         self.sessions.on_end = self._end_session
-        self.tracer = open_tracer(loaded.values.telemetry)
+        # A server that sends traces sets it.
+        self.tracer: Tracer | None = None
         self.ownership = Ownership(places.owners, ids.new("own"))
         self.after_policies: tuple[AfterPolicy, ...] = ()
         # What packages above this one keep as long as the workspace is open, by their names.
@@ -134,6 +138,7 @@ class Workspace:
         self._sandbox_lock = threading.Lock()
         self.last_reconcile_ms: int | None = None
         self._reconciled_head: tuple[bytes, ...] = ()
+        self._reconciles_ms: deque[int] = deque(maxlen=_MAX_COUNTED_RECONCILES)
         self.cursors = KeptCursors(places.private / "cursors")
         self.repo_id = self.chain.set_meta_once("repo_id", ids.new("repo"))
         self.chain.sealer = Sealer(Anchor(places.user.ledger_seals, self.repo_id, places.ledger, places.clone), clock)
@@ -502,6 +507,10 @@ class Workspace:
         origin = self.loaded.origins["graph.neo4j.allowed_hosts"].where
         return origin.startswith(f"{self.places.user.config_file}:")
 
+    def comes_with_the_repository(self, key: str) -> bool:
+        """Tell whether a setting was made by the tree's own file, which may have come with the repository."""
+        return self.loaded.origins[key].where.startswith(".codeplane/")
+
     @property
     def has_memory(self) -> bool:
         """Tell whether anything was ever kept, without opening it."""
@@ -612,6 +621,7 @@ class Workspace:
         head = self._head_mark()
         self.index.refresh()
         self.last_reconcile_ms, self._reconciled_head = self.clock.now_ms(), head
+        self._reconciles_ms.append(self.last_reconcile_ms)
 
     def _head_mark(self) -> tuple[bytes, ...]:
         """Return what HEAD and its branch say, from two small files: git itself would take 9 ms for every call."""
@@ -677,7 +687,8 @@ class Workspace:
         if self._index is None or report is None:
             return {}
         counts = self._index.counts()
-        reconciled = self.last_reconcile_ms or self.clock.now_ms()
+        now = self.clock.now_ms()
+        reconciled = self.last_reconcile_ms or now
         return {
             "epoch": report.epoch,
             "files": counts.files,
@@ -686,8 +697,9 @@ class Workspace:
             "reconciles_total": self._index.n_refreshes,
             "updates_total": self._index.n_updates,
             "reconcile_seconds_total": self._index.refresh_seconds,
+            "reconciles_last_minute": sum(now - ended <= 60_000 for ended in tuple(self._reconciles_ms)),
             "last_reconcile_seconds": report.total_ms / 1000,
-            "staleness_seconds": max(0, self.clock.now_ms() - reconciled) / 1000,
+            "staleness_seconds": max(0, now - reconciled) / 1000,
             "head_drift": float(self._head_mark() != self._reconciled_head),
         }
 
@@ -696,8 +708,8 @@ class Workspace:
         waiting = self._index.durations if self._index is not None else ()
         return [waiting.popleft() for _ in range(len(waiting))] if waiting else []
 
-    def language_gauges(self) -> dict[str, tuple[int, int, int]]:
-        """Return files, files with symbols and linked files of each language; empty before a first index."""
+    def language_gauges(self) -> dict[str, tuple[int, int, int, int]]:
+        """Return files, files with symbols, linked files and bytes of each language; empty before a first index."""
         is_known = self._index is not None and self._index.last_report is not None
         return self._index.language_counts() if self._index is not None and is_known else {}
 

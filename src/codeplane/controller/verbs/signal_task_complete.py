@@ -47,7 +47,7 @@ def _digest(turn: TurnWork, retrieved: Counter[str]) -> dict[str, Any]:
 
 def _statistics(turn: TurnWork) -> dict[str, Any]:
     events = turns_of_run(turn.workspace, turn.record.run_id)
-    verbs = Counter(str(one["verb"]) for one in events)
+    verbs = Counter(str(one.get("verb", "no verb")) for one in events)
     codes = Counter(code for one in events for code in one["denyReasons"])
     return {
         "totalTurns": turn.record.n_turns,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from codeplane.controller.case import Case
 from codeplane.controller.codes import CODE_ORDER
@@ -20,6 +20,10 @@ from codeplane.controller.turn_work import TurnWork, violation_json
 from codeplane.controller.validation import Verdict, validate_plan
 from codeplane.controller.verb import DeniedError, Reply, Verb
 from codeplane.controller.world import World
+
+# What is kept of a refused plan.
+_OUTLINED: Final = ("nodeId", "kind", "dependsOn", "targetFile", "sideEffectType", "mapsToNodeIds")
+_MAX_OUTLINED: Final = 50
 
 
 def _run(turn: TurnWork, arguments: Mapping[str, Any]) -> Reply:
@@ -85,6 +89,7 @@ def _accepted(record: SessionRecord, plan: Plan, accepted: dict[str, Any], verdi
         nodes=nodes,
         rejections=(),
         last_rejection=(),
+        refused_nodes=(),
     )
 
 
@@ -96,7 +101,15 @@ def _rejected(record: SessionRecord, plan: Any, verdict: Verdict) -> SessionReco
     return replace(
         record.with_rejection(Rejection(codes, frozenset(files))),
         last_rejection=tuple(violation_json(one) for one in verdict.violations[:50]),
+        refused_nodes=tuple(_outline(node.document) for node in list(nodes.values())[:_MAX_OUTLINED]),
     )
+
+
+def _outline(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a drawing of a refused plan needs of a node."""
+    intent = node.get("editIntent")
+    summary = {"editIntent": {"summary": str(intent.get("summary"))[:200]}} if isinstance(intent, dict) else {}
+    return {name: node[name] for name in _OUTLINED if name in node} | summary
 
 
 def _note_strategy(turn: TurnWork, plan: Plan, world: World, verdict: Verdict) -> None:

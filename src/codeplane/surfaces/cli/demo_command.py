@@ -35,15 +35,23 @@ Say = Callable[[str], None]
 
 
 @click.command("demo", short_help="Show CodePlane at work on a sample repository.")
-@click.argument("what", type=click.Choice(["tour", "govern", "memory", "controller"]), default="tour")
+@click.argument("what", type=click.Choice(["tour", "govern", "memory", "controller", "dashboard"]), default="tour")
+@click.option("--print", "only_print", is_flag=True, help="With `dashboard`: only print the address.")
 @json_option
-def command(what: str, as_json: bool) -> int:  # noqa: FBT001 - click passes flags by name.
+def command(what: str, only_print: bool, as_json: bool) -> int:  # noqa: FBT001 - click passes flags by name.
     """Open a sample repository, start the server, drive it with a real MCP client, tell what happened, and end.
 
     `govern` plays the script of the governance specification: intent, scope, stale write, approval, explanation.
     `memory` records lessons, finds them again and runs a guarded cycle.
     `controller` lets a weak model get a plan wrong three times, then succeed and commit.
+    `dashboard` plays a day of several agents, opens the dashboard and serves it until Ctrl+C.
     """
+    if what == "dashboard":
+        # As for govern.
+        from codeplane.surfaces.cli.dashboard_demo import show_dashboard_demo  # noqa: PLC0415
+
+        show_dashboard_demo(_say, only_print=only_print or as_json)
+        return OK
     if what == "controller":
         # As for govern.
         from codeplane.surfaces.cli.controller_demo import show_controller_demo  # noqa: PLC0415

@@ -17,6 +17,7 @@ OK, FINDINGS, FAILURE = 0, 1, 2
 
 # One line per command: module, and the help that `cpl --help` shows without importing it.
 COMMANDS = {
+    "activity": "Show what every agent does, and whether one is spinning.",
     "agents": "Show connected agents and the state of their hooks.",
     "approvals": "Show what waits for a person; approve or deny it.",
     "blame": "Tell why lines are here: intent, agent, call and approval.",
@@ -26,6 +27,7 @@ COMMANDS = {
     "connect": "Connect an agent: its MCP server and its hooks.",
     "controller": "Look at planned runs, check plans, review nodes.",
     "completion": "Print the completion script for a shell.",
+    "dashboard": "Open the dashboard of the running server in a browser.",
     "delete": "Delete a symbol or file that nothing refers to.",
     "demo": "Show CodePlane at work on a sample repository.",
     "diff": "Show changed lines, or with --structural what they mean.",
@@ -64,6 +66,7 @@ COMMANDS = {
 # Made from operations; every other command has a module of its own.
 _GENERATED = frozenset(
     {
+        "activity",
         "agents",
         "approvals",
         "blame",

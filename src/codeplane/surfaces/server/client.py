@@ -14,10 +14,23 @@ def get_json(facts: ServerFacts, path: str, timeout: float = 5.0) -> dict[str, A
     Raises:
         CodePlaneError: SERVER_UNREACHABLE when there is no proper answer in time.
     """
+    return _asked(facts, "GET", path, facts.secret, timeout)
+
+
+def post_json(facts: ServerFacts, path: str, token: str, timeout: float = 5.0) -> dict[str, Any]:
+    """Return what the server answers a person who sends nothing but the operator token.
+
+    Raises:
+        CodePlaneError: as `get_json` does.
+    """
+    return _asked(facts, "POST", path, token, timeout)
+
+
+def _asked(facts: ServerFacts, method: str, path: str, secret: str, timeout: float) -> dict[str, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", facts.port, timeout=timeout)
-    headers = {"Host": f"127.0.0.1:{facts.port}", "Authorization": f"Bearer {facts.secret}"}
+    headers = {"Host": f"127.0.0.1:{facts.port}", "Authorization": f"Bearer {secret}"}
     try:
-        connection.request("GET", path, headers=headers)
+        connection.request(method, path, headers=headers)
         response = connection.getresponse()
         document = json.loads(response.read())
     except (OSError, ValueError, http.client.HTTPException) as error:

@@ -23,7 +23,7 @@ from codeplane.core.version import API_VERSION, VERSION
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.perform import Door
 from codeplane.operations.profiles import profile_for
-from codeplane.operations.recorded_calls import rows_after
+from codeplane.operations.recorded_calls import newest_rows, rows_after
 from codeplane.operations.recovery import recover_interrupted
 from codeplane.surfaces.agent_hooks.bindings import Bindings
 from codeplane.surfaces.mcp.binding import CallRunner, InFlight
@@ -36,13 +36,18 @@ from codeplane.workspace.workspace import Workspace, prepare_private
 if TYPE_CHECKING:
     from codeplane.surfaces.agent_hooks.hook_server import HookServer
     from codeplane.surfaces.server.http_side import HttpSide
+    from codeplane.surfaces.server.telemetry import TelemetrySender
 
 # A second port of the same server, for tools that expect one at a fixed place.
 _MORE_PORT = "MCP_DASHBOARD_PORT"
 _log = get_logger(__name__)
-# What monitoring may ask without a secret; the answers tell nothing about the repository.
-_OPEN = frozenset({"/health", "/ready"})
+# What may be asked without a secret, by monitoring and by a browser with a login link; the answers tell nothing about
+# the repository.
+_OPEN = frozenset({"/dashboard/login", "/health", "/ready"})
 _HOUSEKEEPING_SECONDS = 0.25
+# So often while somebody watches: what happened is on the page before it looks late.
+_WATCHED_SECONDS = 0.1
+_WATCHED_ROWS = 25
 _KEEPALIVE_SECONDS = 15.0
 _EVENT_PAGE = 200
 _REPAIR_SECONDS = 5.0
@@ -86,8 +91,10 @@ class ServerHost:
     bindings: Bindings = field(default_factory=lambda: Bindings(time.monotonic))
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _rows_changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _n_watching: int = 0
     _limiter: anyio.CapacityLimiter | None = None
     http: "HttpSide | None" = None
+    telemetry: "TelemetrySender | None" = None
     _tasks: TaskGroup | None = None
     _earlier_threads: tuple[threading.Thread, ...] = field(default_factory=lambda: tuple(threading.enumerate()))
 
@@ -133,6 +140,7 @@ class ServerHost:
         """
         # Before the tasks: a failure here is one clean error, not a group of them.
         local_listener = bind_unix_socket(self.workspace.places)
+        self._start_telemetry()
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             await tasks.start(serve_unix_socket, self, local_listener)
@@ -145,6 +153,8 @@ class ServerHost:
                 await self._leave_clients_the_first_moment(patience)
             if not self._stop.is_set():
                 self.http = await anyio.to_thread.run_sync(_http_side, self)
+                if self.telemetry is not None:
+                    self.telemetry.families = self.http.metric_families
                 await tasks.start(self.http.serve)
                 tasks.start_soon(self._keep_house, self.http)
                 write_facts(self.workspace.places, self.facts)
@@ -158,6 +168,17 @@ class ServerHost:
             await self._stop.wait()
             await self._wind_down()
             tasks.cancel_scope.cancel()
+
+    def _start_telemetry(self) -> None:
+        if not self.workspace.settings.otel.endpoint:
+            return
+        # 10 ms that only servers with an endpoint need.
+        from codeplane.surfaces.server.telemetry import open_telemetry  # noqa: PLC0415
+
+        self.telemetry = open_telemetry(self.workspace)
+        if self.telemetry is not None:
+            self.workspace.tracer = self.telemetry
+            self.telemetry.start()
 
     async def _leave_clients_the_first_moment(self, patience: float) -> None:
         """Return when the moment has passed and no call is running, after that many seconds, or at the stop."""
@@ -261,11 +282,11 @@ class ServerHost:
         self.workspace.editor.stop()
 
     async def _keep_house(self, http: "HttpSide") -> None:
-        """Feed metrics, commit waiting rows, close idle sessions; four times a second, while there is something."""
+        """Feed metrics, commit waiting rows, close idle sessions; four times a second, more often while watched."""
         subscription = self.workspace.events.subscribe()
         last_save = self.workspace.clock.monotonic()
         while True:
-            await anyio.sleep(_HOUSEKEEPING_SECONDS)
+            await anyio.sleep(_WATCHED_SECONDS if self._n_watching else _HOUSEKEEPING_SECONDS)
             events = subscription.wait(0)
             for event in events:
                 http.metrics.count(event)
@@ -311,29 +332,37 @@ class ServerHost:
             thread.join(max(0.0, deadline - self.workspace.clock.monotonic()))
         return sum(one.is_alive() for one in left)
 
-    async def rows_from(self, start: int | None) -> AsyncIterator[dict[str, Any] | None]:
-        """Yield rows after `start` (None: from now on) as they are committed; None now and then; ends at shutdown."""
+    async def rows_from(self, start: int | None, *, is_live: bool = False) -> AsyncIterator[list[dict[str, Any]]]:
+        """Yield the rows after `start` (None: from now on) as they are committed, now and then none; end at shutdown.
+
+        `is_live` for somebody who watches: waiting rows are committed more often meanwhile, and of many at once only
+        the newest are told.
+        """
         workspace = self.workspace
         last = start if start is not None else await anyio.to_thread.run_sync(workspace.chain.last_seq)
         quiet = 0.0
-        while True:
-            rows = await anyio.to_thread.run_sync(rows_after, workspace, last, _EVENT_PAGE)
-            for row in rows:
-                last = row["seq"]
-                yield row
-            if self.is_stopping:
-                return
-            if rows:
-                quiet = 0.0
-                continue
-            # Rows of other processes do not wake this one, so it also looks once a second.
-            self._rows_changed.clear()
-            with anyio.move_on_after(1.0):
-                await self._rows_changed.wait()
-            quiet += 1.0
-            if quiet >= _KEEPALIVE_SECONDS:
-                quiet = 0.0
-                yield None
+        self._n_watching += is_live
+        try:
+            while True:
+                read = newest_rows if is_live else rows_after
+                rows = await anyio.to_thread.run_sync(read, workspace, last, _WATCHED_ROWS if is_live else _EVENT_PAGE)
+                if rows:
+                    last, quiet = rows[-1]["seq"], 0.0
+                    yield rows
+                if self.is_stopping:
+                    return
+                if rows:
+                    continue
+                # Rows of other processes do not wake this one, so it also looks once a second.
+                self._rows_changed.clear()
+                with anyio.move_on_after(1.0):
+                    await self._rows_changed.wait()
+                quiet += 1.0
+                if quiet >= _KEEPALIVE_SECONDS:
+                    quiet = 0.0
+                    yield []
+        finally:
+            self._n_watching -= is_live
 
     def can_answer(self) -> bool:
         """Tell whether the index can answer: it was brought up to date, or an earlier server has published one."""
@@ -372,6 +401,8 @@ class ServerHost:
             "leases": workspace.leases(),
             "undo": workspace.undo_summary(),
             "governance": workspace.governance_summary(),
+            "health": self.http.health() if self.http is not None else None,
+            "telemetry": self.telemetry.state if self.telemetry is not None else None,
             "sessions": [
                 {
                     "label": session.label,
@@ -449,6 +480,8 @@ def close_host(host: ServerHost) -> bool:
     Return whether threads are left that only read or index: the process need not wait for them, because what they have
     not committed is derived from the files. A change that is being put in place is waited for.
     """
+    if host.telemetry is not None:
+        host.telemetry.stop()
     with suppress(CodePlaneError):
         host.workspace.record("server_stopped", {"mode": host.mode})
     remove_facts(host.workspace.places)

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import anyio
+import anyio.to_thread
 import uvicorn
 from anyio.abc import TaskGroup, TaskStatus
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -15,6 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.profiles import profile_for
 from codeplane.surfaces.mcp.binding import ConnectionName, InFlight, RequestContext, build_server
 from codeplane.surfaces.server.guard import Guard
@@ -23,9 +25,12 @@ from codeplane.surfaces.server.metrics import Metrics, task_gauges
 from codeplane.surfaces.server.rest import broken, not_found, refused, routes, wrong_method
 
 if TYPE_CHECKING:
+    from prometheus_client import Metric
+
     from codeplane.surfaces.server.host import ServerHost
 
 _MCP_PATHS = ("/mcp", "/")
+_DASHBOARD_PATHS = ("/dashboard", "/dashboard/{rest:path}")
 _MAX_BODY = 16 * 1024 * 1024
 # Each keeps about 40 kB until it is closed or idle for too long.
 _MAX_SESSIONS = 1000
@@ -39,7 +44,7 @@ class HttpSide:
 
     def __init__(self, host: "ServerHost") -> None:
         self._host = host
-        self.metrics = Metrics(frozenset(host.door.operations))
+        self.metrics = Metrics(frozenset(OPERATIONS))
         self._managers: dict[str, StreamableHTTPSessionManager] = {}
         self._tasks: TaskGroup | None = None
         self._server = self._http_server()
@@ -59,10 +64,12 @@ class HttpSide:
         self._server.force_exit = True
 
     def _http_server(self) -> "_HttpServer":
+        dashboard = _LazyDashboard(self._host)
         app = Starlette(
             routes=[
                 *(Route(path, endpoint=_McpEndpoint(self)) for path in _MCP_PATHS),
                 *routes(self._host, self.metrics_text),
+                *(Route(path, endpoint=dashboard) for path in _DASHBOARD_PATHS),
             ],
             exception_handlers={404: not_found, 405: wrong_method, 500: broken, CodePlaneError: refused},
         )
@@ -102,14 +109,36 @@ class HttpSide:
 
     def metrics_text(self) -> bytes:
         """Return the text of `/metrics`."""
+        with self.metrics.lock:
+            self._set_gauges()
+            return self.metrics.text()
+
+    def metric_families(self) -> "tuple[Metric, ...]":
+        """Return what `/metrics` shows as data."""
+        with self.metrics.lock:
+            self._set_gauges()
+            return self.metrics.families()
+
+    def health(self) -> dict[str, object]:
+        """Return the index by language, how long comparisons took, and what the process uses."""
+        workspace = self._host.workspace
+        with self.metrics.lock:
+            self.metrics.observe_index(workspace.reconcile_durations(), {})
+            languages = {
+                name: {"files": files, "files_with_symbols": symbols, "files_linked": linked, "size_bytes": size}
+                for name, (files, symbols, linked, size) in workspace.language_gauges().items()
+            }
+            return {"languages": languages, "gauges": workspace.index_gauges(), **self.metrics.health()}
+
+    def _set_gauges(self) -> None:
         workspace = self._host.workspace
         self.metrics.observe_index(workspace.reconcile_durations(), workspace.language_gauges())
-        return self.metrics.text(
-            sessions=len(self._host.workspace.sessions.live()),
+        self.metrics.set_gauges(
+            sessions=len(workspace.sessions.live()),
             in_flight=self._host.in_flight.count,
-            rows=self._host.workspace.chain.last_seq(),
-            index=self._host.workspace.index_gauges(),
-            tasks=task_gauges(self._host.workspace),
+            rows=workspace.chain.last_seq(),
+            index=workspace.index_gauges(),
+            tasks=task_gauges(workspace),
         )
 
 
@@ -146,6 +175,29 @@ class _McpEndpoint:
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         profile = query.get("profile", [""])[-1]
         await self.http.handle_mcp(scope, receive, send, profile)
+
+
+@dataclass(slots=True)
+class _LazyDashboard:
+    """The ASGI end of the dashboard, imported at the first visit."""
+
+    host: "ServerHost"
+    app: ASGIApp | None = None
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self.lock:
+            if self.app is None:
+                self.app = await anyio.to_thread.run_sync(_dashboard, self.host)
+        # What this address matched is nothing that a page asks for.
+        await self.app({**scope, "path_params": {}}, receive, send)
+
+
+def _dashboard(host: "ServerHost") -> ASGIApp:
+    # 60 ms and 4 MB that a server nobody looks at need not spend.
+    from codeplane.surfaces.dashboard.pages import dashboard_app  # noqa: PLC0415
+
+    return dashboard_app(host)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ _MAX_BODY = 16 * 1024 * 1024
 _LARGEST_NUMBER = 2**53
 _STATUS_OF = {Outcome.FINISHED: 200, Outcome.FAILED: 422, Outcome.DENIED: 403, Outcome.HELD: 202}
 # At the addresses of operations; every other error is 400.
-_STATUS_OF_ERROR = {"APPROVAL_NOT_FOUND": 404, "NOT_FOUND": 404, "OPERATOR_TOKEN_REQUIRED": 401}
+_STATUS_OF_ERROR = {"APPROVAL_NOT_FOUND": 404, "NOT_FOUND": 404, "OPERATOR_TOKEN_REQUIRED": 401, "INTERNAL_ERROR": 500}
 
 
 def routes(host: "ServerHost", metrics_text: Callable[[], bytes]) -> list[BaseRoute]:
@@ -107,23 +107,28 @@ class _Rest:
 
     async def call_operation(self, request: Request) -> Response:
         name = request.path_params["name"]
-        operation = TOOLS.get(name)
         authorized = self._is_operator(request)
-        if operation is not None and operation.effect.value != "read" and not authorized:
-            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", f"{name} changes something."))
-        # A call may name any operation, so only the token opens it.
-        if name == "call" and not authorized:
-            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", "`call` may change something."))
+        refusal = None if authorized else _why_token(name)
+        if refusal is not None:
+            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", refusal))
         arguments = await _body(request)
-        answer = await self._host.runner.run(name, arguments, self._caller(request), None)
+        runner = self._host.runner_for_people if authorized and name not in TOOLS else self._host.runner
+        answer = await runner.run(name, arguments, self._caller(request), None)
         if isinstance(answer, ErrorReport):
             return error_response(503, answer)
-        return JSONResponse(answer.envelope(), status_code=_STATUS_OF[answer.outcome])
+        is_bug = answer.error is not None and answer.error.error == "INTERNAL_ERROR"
+        return JSONResponse(answer.envelope(), status_code=500 if is_bug else _STATUS_OF[answer.outcome])
 
     def addresses(self) -> list[Route]:
         """Return the routes that operations ask for."""
         return [
             Route(address.path, partial(self._run, operation, address), methods=[address.method])
+            for operation, address in self._served()
+        ]
+
+    def _served(self) -> list[tuple[AnyOperation, Address]]:
+        return [
+            (operation, address)
             for operation in map(OPERATIONS.__getitem__, ROUTED)
             if not operation.name.startswith(self._host.workspace.switched_off)
             for address in operation.routes
@@ -170,27 +175,45 @@ class _Rest:
         return Caller(kind, "rest", f"rest:{kind.value}:{peer}", client, proof=proof)
 
     async def openapi(self, _request: Request) -> Response:
-        return JSONResponse(openapi_document())
+        return JSONResponse(await anyio.to_thread.run_sync(lambda: openapi_document(self._served())))
 
     async def stream_events(self, request: Request) -> Response:
-        last = request.headers.get("last-event-id") or request.query_params.get("last_event_id")
-        start = _number(last, "Last-Event-ID", 0, _LARGEST_NUMBER)
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(self._events(start), media_type="text/event-stream", headers=headers)
+        stream = event_stream(self._host, start_of(request))
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
-    async def _events(self, start: int | None) -> AsyncIterator[bytes]:
-        newest = await anyio.to_thread.run_sync(self._host.workspace.chain.last_seq)
-        if start is not None and start > newest:
-            # The ledger the client knew is gone; it goes on with what there is.
-            yield b'event: reset\ndata: {"reason": "the ledger was replaced"}\n\n'
-            start = newest
-        async for row in self._host.rows_from(start):
-            if row is None:
-                yield b": still here\n\n"
-            else:
-                document = json.dumps(row, ensure_ascii=False)
-                yield f"id: {row['seq']}\nevent: {row['kind']}\ndata: {document}\n\n".encode()
-        yield b'event: shutdown\ndata: {"reason": "server stopping"}\n\n'
+
+def _why_token(name: str) -> str | None:
+    """Return why only a person can call an operation by its name; None when everybody can."""
+    operation = TOOLS.get(name)
+    if operation is None:
+        return f"{name} is for people." if name in OPERATIONS else None
+    if name == "call":
+        return "`call` may change something."
+    return f"{name} changes something." if operation.effect.value != "read" else None
+
+
+def start_of(request: Request) -> int | None:
+    """Return the row after which a client wants events, None for those from here on."""
+    last = request.headers.get("last-event-id") or request.query_params.get("last_event_id")
+    return _number(last, "Last-Event-ID", 0, _LARGEST_NUMBER)
+
+
+async def event_stream(host: "ServerHost", start: int | None, *, is_live: bool = False) -> AsyncIterator[bytes]:
+    """Yield the rows of the ledger as server-sent events; `is_live` for somebody who watches."""
+    newest = await anyio.to_thread.run_sync(host.workspace.chain.last_seq)
+    if start is not None and start > newest:
+        # The ledger the client knew is gone; it goes on with what there is.
+        yield b'event: reset\ndata: {"reason": "the ledger was replaced"}\n\n'
+        start = newest
+    async for rows in host.rows_from(start, is_live=is_live):
+        yield b"".join(map(_event, rows)) or b": still here\n\n"
+    yield b'event: shutdown\ndata: {"reason": "server stopping"}\n\n'
+
+
+def _event(row: dict[str, Any]) -> bytes:
+    document = json.dumps(row, ensure_ascii=False)
+    return f"id: {row['seq']}\nevent: {row['kind']}\ndata: {document}\n\n".encode()
 
 
 def _number(text: str | None, name: str, minimum: int, maximum: int) -> int | None:

@@ -1,0 +1,1 @@
+"""One module per page, listed in `catalog.py`."""
