@@ -8,7 +8,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -20,26 +20,30 @@ import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
 from codeplane.core.callers import Caller, CallerKind
-from codeplane.core.errors import ErrorReport
+from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.version import VERSION
 from codeplane.operations.answer import RESOURCE_PREFIX, Answer
 from codeplane.operations.call_record import CallControls
 from codeplane.operations.dispatch import dispatch, nearest_names
 from codeplane.operations.perform import Door, reject
-from codeplane.operations.profiles import Profile
-from codeplane.operations.tool_list import CALL, CLASSIC, CORE, FULL
+from codeplane.operations.profiles import Profile, upstream_tools
+from codeplane.operations.tool_list import CALL, CLASSIC, CORE, FOREIGN_MARK, FULL, foreign_names
 from codeplane.surfaces.mcp.first_answers import SERVER_NAME, SERVER_TITLE, instructions_for
 
 META_KEY = "codeplane/meta"
 ERROR_KEY = "codeplane/error"
 # The same is told so often at most: a client needs no more, and telling it of every file took a third of reading them.
 _PROGRESS_SECONDS = 0.1
+# So many calls of one upstream wait for it at once.
+_CALLS_OF_UPSTREAM = 16
 
 RequestContext = ServerRequestContext[Any, Any]
 ProgressReporter = Callable[[float, float | None, str | None], Coroutine[Any, Any, None]]
+ClientQuestion = Callable[[Mapping[str, Any]], Coroutine[Any, Any, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +62,33 @@ class CallRunner:
     limiter: anyio.CapacityLimiter
     admit: Callable[[], ErrorReport | None]
     in_flight: "InFlight"
+    upstream_limiters: dict[str, anyio.CapacityLimiter] = field(default_factory=dict)
 
     async def run(
-        self, name: str, arguments: dict[str, Any], caller: Caller, progress: ProgressReporter | None
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        caller: Caller,
+        progress: ProgressReporter | None,
+        ask: ClientQuestion | None = None,
     ) -> Answer | ErrorReport:
-        """Run one call; a refusal to take calls at all comes back as an error report."""
+        """Run one call; a refusal to take calls at all comes back as an error report.
+
+        `ask` puts a question of an upstream to the client.
+        """
         refusal = self.admit()
         if refusal is not None:
             return refusal
         cancelled = threading.Event()
-        controls = CallControls(_progress_from_thread(progress, cancelled), cancelled.is_set)
+        asking = partial(_ask_from_thread, ask) if ask is not None else None
+        controls = CallControls(_progress_from_thread(progress, cancelled), cancelled.is_set, ask_client=asking)
         work = partial(dispatch, self.door, name, arguments, caller, controls)
         with self.in_flight:
             with anyio.CancelScope() as scope:
                 self.in_flight.scopes.add(scope)
                 try:
-                    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.limiter)
+                    limiter = self._limiter_for(name, arguments)
+                    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
                 except anyio.get_cancelled_exc_class():
                     # The thread goes on until it looks; what it has begun, it ends and records.
                     cancelled.set()
@@ -81,6 +96,14 @@ class CallRunner:
                 finally:
                     self.in_flight.scopes.discard(scope)
             return await anyio.to_thread.run_sync(self._cut_off, name, arguments, caller)
+
+    def _limiter_for(self, name: str, arguments: Mapping[str, Any]) -> anyio.CapacityLimiter:
+        """Return whose turn a call waits for: one upstream that hangs delays neither our calls nor those of others."""
+        inner = arguments.get("operation") or arguments.get("name") if name == CALL else name
+        server, mark, _tool = (inner if isinstance(inner, str) else name).partition(FOREIGN_MARK)
+        if not mark or inner not in self.door.operations:
+            return self.limiter
+        return self.upstream_limiters.setdefault(server, anyio.CapacityLimiter(_CALLS_OF_UPSTREAM))
 
     def _cut_off(self, name: str, arguments: dict[str, Any], caller: Caller) -> Answer | ErrorReport:
         """Answer a call that the grace period of a stopping server has not been long enough for.
@@ -127,6 +150,18 @@ class InFlight:
         self.count -= 1
         if not self.count:
             self._is_idle.set()
+
+
+def _ask_from_thread(ask: ClientQuestion, question: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Put a question to the client and wait for the answer.
+
+    Raises:
+        CodePlaneError: UPSTREAM_FAILED when it cannot be asked.
+    """
+    try:
+        return anyio.from_thread.run(ask, question)
+    except (MCPError, RuntimeError, ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+        raise CodePlaneError("UPSTREAM_FAILED", "The client cannot be asked.") from error
 
 
 def _progress_from_thread(
@@ -216,9 +251,15 @@ class _Binding:
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         # What a setting switches off, or a rule denies whatever the arguments, is not offered; the door refuses it.
-        hidden = await anyio.to_thread.run_sync(self._never_offered, self.profile.names)
-        offered = [tool for tool in self.profile.tools if tool["name"] not in hidden]
+        tools, hidden = await anyio.to_thread.run_sync(self._offered)
+        offered = [tool for tool in tools if tool["name"] not in hidden]
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in offered])
+
+    def _offered(self) -> tuple[list[Any], frozenset[str]]:
+        door = self.runner.door
+        foreign = upstream_tools(self.profile, door.operations, door.workspace.settings.gateway.in_core)
+        tools = [*self.profile.tools, *foreign]
+        return tools, self._never_offered(tuple(tool["name"] for tool in tools))
 
     def _never_offered(self, names: tuple[str, ...]) -> frozenset[str]:
         workspace = self.runner.door.workspace
@@ -233,19 +274,26 @@ class _Binding:
                 raise MCPError(types.INVALID_PARAMS, f"{message} There is only {near}.")
             return _error_result(ErrorReport("UNKNOWN_OPERATION", message, f"Nearest: {near}."))
         answer = await self.runner.run(
-            params.name, dict(params.arguments or {}), self._caller_of(context, params), context.session.report_progress
+            params.name,
+            dict(params.arguments or {}),
+            self._caller_of(context, params),
+            context.session.report_progress,
+            partial(_ask_client, context),
         )
         if self.profile.plain:
             return turn_result(answer, dict(params.arguments or {}))
         if isinstance(answer, ErrorReport):
             return _error_result(answer)
+        content = getattr(answer.result, "content", None)
+        if isinstance(content, list):
+            return upstream_result(answer, content)
         return compact_result(answer) if self.profile.compact else envelope_result(answer)
 
     def _is_offered(self, name: str) -> bool:
         # core and full reach everything anyway; an explicit list means exactly that list.
         if self.profile.name in {CORE, CLASSIC, FULL}:
             return True
-        return name in self.profile.names
+        return name in self.profile.names or name in foreign_names(self.profile.name)
 
     def _caller_of(self, context: RequestContext, params: types.CallToolRequestParams) -> Caller:
         """Return the caller of a tool: the agent's session where its hooks have told of this call."""
@@ -295,6 +343,17 @@ class _Binding:
         )
 
 
+async def _ask_client(context: RequestContext, question: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Ask the client what an upstream asks."""
+    params = types.ElicitRequest.model_validate(
+        {"method": "elicitation/create", "params": dict(question)}, by_name=False
+    )
+    found = await context.session.send_request(
+        params, types.ElicitResult, metadata=ServerMessageMetadata(related_request_id=context.request_id)
+    )
+    return found.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
 def compact_result(answer: Answer) -> types.CallToolResult:
     """Return short text for the model; everything else travels in `_meta`."""
     meta: dict[str, Any] = {META_KEY: answer.meta.as_dict()}
@@ -303,6 +362,30 @@ def compact_result(answer: Answer) -> types.CallToolResult:
     return types.CallToolResult(
         content=[types.TextContent(text=answer.text()), *_links(answer)], is_error=answer.is_error, meta=meta
     )
+
+
+def upstream_result(answer: Answer, content: list[Any]) -> types.CallToolResult:
+    """Return what an upstream answered as it came; what we have to add follows in a block of its own."""
+    # Loaded already where there is such an answer.
+    from codeplane.operations.upstream_tools import UpstreamResult, file_lines  # noqa: PLC0415
+
+    result = answer.result
+    added = [f"Note: {one}" for one in answer.meta.warnings]
+    if isinstance(result, UpstreamResult):
+        added = [*file_lines(result), *added]
+    document: dict[str, Any] = {
+        "content": [*content, *({"type": "text", "text": "\n".join(added)} for _ in added[:1])],
+        "isError": bool(getattr(result, "is_error", False)),
+        "_meta": {META_KEY: answer.meta.as_dict()},
+    }
+    structured = getattr(result, "structured", None)
+    if structured is not None:
+        document["structuredContent"] = structured
+    try:
+        return types.CallToolResult.model_validate(document, by_name=False)
+    except ValidationError:
+        # Blocks that no version of the protocol knows: their text is what can be passed on.
+        return types.CallToolResult(content=[types.TextContent(text=answer.text())], is_error=document["isError"])
 
 
 def envelope_result(answer: Answer) -> types.CallToolResult:

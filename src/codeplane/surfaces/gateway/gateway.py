@@ -1,0 +1,309 @@
+"""All upstreams of one server: which of them run, what they offer, and the way of a call to them.
+
+The connections live on an event loop in a thread of their own, so that a flood from an upstream does not delay ours.
+"""
+
+import asyncio
+import os
+import queue
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.logs import fields, get_logger
+from codeplane.operations.operation import AnyOperation, CallContext
+from codeplane.operations.upstream_names import SEPARATOR, server_names
+from codeplane.operations.upstream_tools import UpstreamAnswer, UpstreamTool, tools_of, upstream_operations
+from codeplane.surfaces.gateway.answers import checked_answer
+from codeplane.surfaces.gateway.resolution import resolved
+from codeplane.workspace.config import load_workspace_settings
+from codeplane.workspace.gateway_settings import GatewaySettings
+from codeplane.workspace.upstream_states import write_state
+from codeplane.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from codeplane.surfaces.gateway.connection import Connection, Waiting
+
+_log = get_logger(__name__)
+_POLL_SECONDS: Final = 0.1
+_STOP_SECONDS: Final = 5.0
+
+
+class Gateway:
+    """The upstreams of one server.
+
+    Invariant: a connection exists exactly for the configured servers whose settings a person has accepted, while
+    started. `_lock` guards what is read from several threads.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._settings: GatewaySettings = workspace.settings.gateway
+        self._lock = threading.RLock()
+        self._connections: dict[str, Connection] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._stamp: object = None
+        self._tools: tuple[UpstreamTool, ...] | None = None
+        self._operations: tuple[str, Mapping[str, AnyOperation]] | None = None
+        self._is_stopped = False
+        self.on_change: Callable[[], None] = lambda: None
+
+    # What is offered
+
+    def operations(self) -> Mapping[str, AnyOperation]:
+        """Return the tools of all accepted upstreams as operations under the rules in force."""
+        if not self._settings.servers:
+            return {}
+        rules = self._workspace.gate.rules()
+        with self._lock:
+            if self._operations is None or self._operations[0] != rules.digest:
+                found = upstream_operations(self._all_tools(), self._settings.servers, rules, self.call)
+                self._operations = (rules.digest, found)
+            return self._operations[1]
+
+    def _all_tools(self) -> tuple[UpstreamTool, ...]:
+        if self._tools is None:
+            pins, names = self._workspace.upstream_pins.load(), server_names(self._settings.servers)
+            found: list[UpstreamTool] = []
+            for name, settings in self._settings.servers.items():
+                pin = pins.get(name)
+                if pin is None or pin.settings != settings.digest:
+                    continue
+                connection = self._connections.get(name)
+                seen = connection.found.tools if connection is not None and connection.found is not None else None
+                found += tools_of(name, names[name], pin, seen)
+            self._tools = tuple(found)
+        return self._tools
+
+    def why_missing(self, name: str) -> CodePlaneError | None:
+        """Return why a tool that an upstream may have is not there."""
+        first = name.partition(SEPARATOR)[0]
+        for server, prefix in server_names(self._settings.servers).items():
+            if prefix != first or name == first:
+                continue
+            pin = self._workspace.upstream_pins.load().get(server)
+            details = {"upstream": server}
+            if pin is None or pin.settings != self._settings.servers[server].digest:
+                message = f"No person has accepted the MCP server {server} as it is configured."
+                hint = f"A person looks at it and accepts it: cpl gateway show {server}, cpl gateway accept {server}."
+                return CodePlaneError("UPSTREAM_NOT_ACCEPTED", message, hint=hint, details=details)
+            if pin.tools is None:
+                connection = self._connections.get(server)
+                told = f": {connection.error}" if connection is not None and connection.error else " yet."
+                message = f"The MCP server {server} has not been up{told}"
+                return CodePlaneError("UPSTREAM_UNAVAILABLE", message, details=details)
+        return None
+
+    # Calls
+
+    def call(self, tool: UpstreamTool, arguments: Mapping[str, Any], context: CallContext) -> UpstreamAnswer:
+        """Carry a call to its upstream and wait for the answer, in the caller's thread."""
+        params = {"name": tool.original, "arguments": dict(arguments)}
+        result = self.request(tool.server, "tools/call", params, context)
+        connection = self._connections.get(tool.server)
+        clean = connection.resolved.without_secrets if connection is not None and connection.resolved else str
+        return checked_answer(tool.server, result, clean, self._settings.max_answer_bytes)
+
+    def request(
+        self, server: str, method: str, params: Mapping[str, Any], context: CallContext | None
+    ) -> Mapping[str, Any]:
+        """Send a request to an upstream; progress and questions that come meanwhile go to the call's client.
+
+        Raises:
+            CodePlaneError: UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, UPSTREAM_FAILED or CANCELLED.
+        """
+        self.refresh()
+        connection, loop = self._connections.get(server), self._loop
+        if connection is None or loop is None:
+            raise CodePlaneError("UPSTREAM_UNAVAILABLE", f"The MCP server {server} is not running.")
+        told: queue.SimpleQueue[Callable[[Waiting], None] | None] = queue.SimpleQueue()
+        work = connection.request(method, params, self._settings.call_timeout_sec, told.put if context else None)
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+        future.add_done_callback(lambda _done: told.put(None))
+        while (item := self._next(told, future, context)) is not None:
+            item(_waiting(context))
+        return future.result()
+
+    @staticmethod
+    def _next(told: Any, future: Any, context: CallContext | None) -> Any:
+        """Return what comes next; None at the end of the call."""
+        while True:
+            try:
+                return told.get(timeout=_POLL_SECONDS)
+            except queue.Empty:
+                if context is not None and context.is_cancelled():
+                    future.cancel()
+                    raise CodePlaneError("CANCELLED") from None
+
+    # What runs
+
+    def refresh(self) -> None:
+        """Follow changes of the settings and of what people have accepted; cheap when there are none."""
+        with self._lock:
+            stamp = self._stamp_now()
+            if stamp == self._stamp or self._is_stopped:
+                return
+            self._stamp = stamp
+            self._reload()
+        self.on_change()
+
+    def _stamp_now(self) -> object:
+        places = self._workspace.places
+        return (
+            *(_stamp_of(path) for path in (places.user.config_file, places.config_file)),
+            self._workspace.upstream_pins.stamp(),
+        )
+
+    def _reload(self) -> None:
+        try:
+            loaded = load_workspace_settings(self._workspace.places, self._workspace.overrides)
+            self._settings = loaded.values.gateway
+        except CodePlaneError as error:
+            _log.warning("the settings of upstreams cannot be read", extra=fields(reason=error.message))
+        pins = self._workspace.upstream_pins.load()
+        accepted = {
+            name: one
+            for name, one in self._settings.servers.items()
+            if name in pins and pins[name].settings == one.digest
+        }
+        self._tools = self._operations = None
+        for name in list(self._connections):
+            if name not in accepted or self._connections[name].settings != accepted[name]:
+                self._end(name)
+        for name in accepted.keys() - self._connections.keys():
+            self._start(name)
+
+    def _start(self, name: str) -> None:
+        # 150 ms that only servers with accepted upstreams need.
+        from codeplane.surfaces.gateway.connection import Connection  # noqa: PLC0415
+
+        settings, places = self._settings.servers[name], self._workspace.places
+        connection = Connection(
+            name,
+            settings,
+            self._settings,
+            lambda: resolved(settings, self._workspace.root, places.user.upstream_secrets),
+            self._changed,
+        )
+        self._connections[name] = connection
+        self._on_loop(self._keep(connection))
+
+    async def _keep(self, connection: "Connection") -> None:
+        self._tasks[connection.name] = asyncio.create_task(connection.run())
+
+    def _end(self, name: str) -> None:
+        del self._connections[name]
+        self._on_loop(self._cancel(name))
+
+    async def _cancel(self, name: str) -> None:
+        task = self._tasks.pop(name, None)
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def _on_loop(self, work: Coroutine[Any, Any, None]) -> Any:
+        if self._loop is None:
+            loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=_run, args=(loop,), name="codeplane-gateway", daemon=True)
+            self._thread.start()
+            self._loop = loop
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def status(self) -> list[dict[str, Any]]:
+        """Return how each configured upstream is, and how many of its tools are pinned and held."""
+        with self._lock:
+            tools = self._all_tools()
+            return [
+                {
+                    "name": name,
+                    "state": self._connections[name].state if name in self._connections else "not accepted",
+                    "error": self._connections[name].error if name in self._connections else "",
+                    "pinned": sum(one.server == name and one.state == "pinned" for one in tools),
+                    "held": sum(one.server == name and one.state != "pinned" for one in tools),
+                }
+                for name in self._settings.servers
+            ]
+
+    def stop(self) -> None:
+        """End all upstreams."""
+        with self._lock:
+            self._is_stopped = True
+            loop, thread, names = self._loop, self._thread, list(self._connections)
+            self._connections.clear()
+        if loop is None or thread is None:
+            return
+
+        async def end_all() -> None:
+            await asyncio.gather(*(self._cancel(name) for name in names))
+
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(end_all(), loop).result(_STOP_SECONDS)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(_STOP_SECONDS)
+
+    def _changed(self, connection: "Connection") -> None:
+        """Note what an upstream offers; on the gateway's loop."""
+        with self._lock:
+            if self._connections.get(connection.name) is not connection:
+                return
+            found = connection.found
+            if found is not None:
+                self._pin_first(connection, found.tools)
+            self._tools = self._operations = None
+            write_state(self._workspace.places, connection.name, _state_of(connection))
+        self.on_change()
+
+    def _pin_first(self, connection: "Connection", tools: tuple[Mapping[str, Any], ...]) -> None:
+        """Pin what an accepted server offers when it is reached for the first time."""
+        pin = self._workspace.upstream_pins.load().get(connection.name)
+        if pin is None or pin.tools is not None:
+            return
+        with self._workspace.upstream_pins.changed() as pins:
+            now = pins.get(connection.name)
+            if now is not None and now.tools is None and now.settings == connection.settings.digest:
+                pins[connection.name] = replace(now, tools={str(one["name"]): one for one in tools})
+        self._stamp = self._stamp_now()
+        body: dict[str, object] = {"upstream": connection.name, "tools": len(tools)}
+        self._workspace.record("upstream_pinned", body)
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+def _waiting(context: CallContext | None) -> "Waiting":
+    # The module is loaded already where something runs.
+    from codeplane.surfaces.gateway.connection import Waiting  # noqa: PLC0415
+
+    if context is None:
+        return Waiting(lambda *_: None, None)
+    return Waiting(context.report_progress, context.ask_client)
+
+
+def _stamp_of(path: os.PathLike[str]) -> tuple[int, ...]:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - as in the other places that compare stamps.
+    except OSError:
+        return ()
+    return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def _state_of(connection: "Connection") -> dict[str, Any]:
+    found = connection.found
+    return {
+        "state": connection.state,
+        "error": connection.error,
+        "last_words": connection.last_words,
+        "tools": list(found.tools) if found is not None else None,
+        "problems": list(found.problems) if found is not None else [],
+    }
