@@ -17,7 +17,8 @@ def cards_of(operations: Mapping[str, AnyOperation]) -> tuple[Card, ...]:
     if isinstance(operations, Catalog):
         return stored_cards()
     if isinstance(operations, OfferedTools):
-        return (*stored_cards(), *map(_card, operations.foreign().values()))
+        foreign = map(_card, operations.foreign().values())
+        return (*stored_cards(), *(card for card in foreign if card["upstream"]["state"] in {"pinned", "changed"}))
     return tuple(_card(one) for one in operations.values() if one.audience is Audience.AGENT)
 
 

@@ -48,7 +48,7 @@ def upstream_tools(profile: Profile, operations: Mapping[str, AnyOperation], in_
     return [
         card["tool"]
         for card in cards
-        if card["upstream"]["state"] != "added"
+        if card["upstream"]["state"] in {"pinned", "changed"}
         and (profile.name == FULL or card["name"] in named or any(fnmatchcase(card["name"], one) for one in patterns))
     ]
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from pydantic import Field, model_validator
 
@@ -23,7 +23,7 @@ from codeplane.operations.agent_events import ToolKind, ToolUse
 from codeplane.operations.file_access import check_readable
 from codeplane.operations.operation import AnyOperation, CallContext, Example, Operation, Plan
 from codeplane.operations.outside_calls import OutsideRequest, OutsideResult, completed, place_of
-from codeplane.operations.upstream_names import tool_names
+from codeplane.operations.upstream_names import RESOURCES, tool_names
 from codeplane.operations.write_access import writable
 from codeplane.workspace.gateway_settings import UpstreamSettings
 from codeplane.workspace.workspace import Workspace
@@ -38,7 +38,9 @@ _LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 # What of a tool is pinned: everything that a model or a client acts on.
 _PINNED: Final = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
-State = Literal["pinned", "changed", "added"]
+# `resources` marks what reads a server's resources; it is in no list of tools.
+State = Literal["pinned", "changed", "added", "resources"]
+RESOURCE_PREFIX: Final = "codeplane://upstream/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,26 @@ def _references(value: Any) -> Iterable[str]:
             stack.extend(one)
 
 
+_RESOURCES_DOCUMENT: Final[ToolDocument] = {
+    "name": RESOURCES,
+    "description": "Read a resource of this server.",
+    "inputSchema": {"type": "object", "properties": {"uri": {"type": "string"}}, "required": ["uri"]},
+}
+
+
+def resource_address(server_name: str, uri: str) -> str:
+    """Return under which address clients find a resource of a server; `{variables}` of a template stay as they are."""
+    return f"{RESOURCE_PREFIX}{server_name}/{quote(uri, safe='{}*+,')}"
+
+
+def resource_of(address: str) -> tuple[str, str] | None:
+    """Return the operation that reads an address, and its own URI; None when it is of no server."""
+    server_name, slash, uri = address.removeprefix(RESOURCE_PREFIX).partition("/")
+    if not address.startswith(RESOURCE_PREFIX) or not slash:
+        return None
+    return tool_names(server_name, (RESOURCES,))[RESOURCES], unquote(uri)
+
+
 def tools_of(server: str, server_name: str, pin: Pin, seen: Sequence[ToolDocument] | None) -> list[UpstreamTool]:
     """Return a server's tools: as they were pinned, with a mark where the server now says something else.
 
@@ -190,8 +212,8 @@ def tools_of(server: str, server_name: str, pin: Pin, seen: Sequence[ToolDocumen
     """
     pinned = dict(pin.tools or {})
     now = {str(one["name"]): one for one in (pinned.values() if seen is None else seen)}
-    names = tool_names(server_name, {*pinned, *now})
-    found = []
+    names = tool_names(server_name, {*pinned, *now, RESOURCES})
+    found = [UpstreamTool(names[RESOURCES], server, _RESOURCES_DOCUMENT, "resources")]
     for original in sorted({*pinned, *now}):
         known = pinned.get(original)
         if known is None:
@@ -213,7 +235,8 @@ def _operation(
     tool: UpstreamTool, settings: UpstreamSettings, rules: Rulebook, call: CallsUpstream
 ) -> Operation[UpstreamRequest, UpstreamResult]:
     use = ToolUse(tool.original, tool.name, ToolKind.FOREIGN, {})
-    is_read = rules.is_read_only_tool(tool.name) and not _says_destructive(tool.document)
+    is_listed = rules.is_read_only_tool(tool.name) and not _says_destructive(tool.document)
+    is_read = is_listed or tool.state == "resources"
     host = host_of(settings)
     is_local = not host or host in _LOCAL_HOSTS
     effect = EffectClass.READ if is_read else EffectClass.EXECUTE
@@ -292,7 +315,7 @@ class _Target:
 
 def _plan(context: CallContext, request: UpstreamRequest, target: _Target) -> Plan[UpstreamResult]:
     tool = target.tool
-    if tool.state != "pinned":
+    if tool.state in {"changed", "added"}:
         what = "changed its description or schema" if tool.state == "changed" else "was added by its server"
         raise CodePlaneError(
             "UPSTREAM_TOOL_CHANGED",

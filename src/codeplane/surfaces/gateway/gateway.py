@@ -12,11 +12,18 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import fields, get_logger
 from codeplane.operations.operation import AnyOperation, CallContext
-from codeplane.operations.upstream_names import SEPARATOR, server_names
-from codeplane.operations.upstream_tools import UpstreamAnswer, UpstreamTool, tools_of, upstream_operations
+from codeplane.operations.upstream_names import RESOURCES, SEPARATOR, server_names
+from codeplane.operations.upstream_tools import (
+    UpstreamAnswer,
+    UpstreamTool,
+    resource_address,
+    tools_of,
+    upstream_operations,
+)
 from codeplane.surfaces.gateway.answers import checked_answer
 from codeplane.surfaces.gateway.resolution import resolved
 from codeplane.workspace.config import load_workspace_settings
@@ -80,6 +87,30 @@ class Gateway:
             self._tools = tuple(found)
         return self._tools
 
+    def resources(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return the resources of all upstreams that are up, and their templates, under addresses of ours."""
+        names = server_names(self._settings.servers)
+        with self._lock:
+            up = [(names[name], one.found) for name, one in self._connections.items() if one.found is not None]
+        resources = [
+            {**one, "uri": resource_address(name, str(one["uri"]))}
+            for name, found in up
+            for one in found.resources
+            if "uri" in one
+        ]
+        templates = [
+            {**one, "uriTemplate": resource_address(name, str(one["uriTemplate"]))}
+            for name, found in up
+            for one in found.templates
+            if "uriTemplate" in one
+        ]
+        return resources, templates
+
+    def listing(self) -> str:
+        """Return what differs when other tools or resources are offered than before."""
+        cards = [one.card for one in self.operations().values() if one.card is not None]
+        return digest([[card["name"], card["upstream"]["digest"], card["upstream"]["state"]] for card in cards])
+
     def why_missing(self, name: str) -> CodePlaneError | None:
         """Return why a tool that an upstream may have is not there."""
         first = name.partition(SEPARATOR)[0]
@@ -103,8 +134,12 @@ class Gateway:
 
     def call(self, tool: UpstreamTool, arguments: Mapping[str, Any], context: CallContext) -> UpstreamAnswer:
         """Carry a call to its upstream and wait for the answer, in the caller's thread."""
-        params = {"name": tool.original, "arguments": dict(arguments)}
-        result = self.request(tool.server, "tools/call", params, context)
+        if tool.state == "resources":
+            result = self.request(tool.server, RESOURCES, {"uri": arguments.get("uri")}, context)
+            result = {"content": _contents(result)}
+        else:
+            params = {"name": tool.original, "arguments": dict(arguments)}
+            result = self.request(tool.server, "tools/call", params, context)
         connection = self._connections.get(tool.server)
         clean = connection.resolved.without_secrets if connection is not None and connection.resolved else str
         return checked_answer(tool.server, result, clean, self._settings.max_answer_bytes)
@@ -225,7 +260,7 @@ class Gateway:
                     "state": self._connections[name].state if name in self._connections else "not accepted",
                     "error": self._connections[name].error if name in self._connections else "",
                     "pinned": sum(one.server == name and one.state == "pinned" for one in tools),
-                    "held": sum(one.server == name and one.state != "pinned" for one in tools),
+                    "held": sum(one.server == name and one.state in {"changed", "added"} for one in tools),
                 }
                 for name in self._settings.servers
             ]
@@ -271,6 +306,12 @@ class Gateway:
         self._stamp = self._stamp_now()
         body: dict[str, object] = {"upstream": connection.name, "tools": len(tools)}
         self._workspace.record("upstream_pinned", body)
+
+
+def _contents(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the contents of a resource as blocks of an answer."""
+    listed = result.get("contents")
+    return [{"type": "resource", "resource": one} for one in (listed if isinstance(listed, list) else [])]
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

@@ -40,6 +40,14 @@ class GatewayHolder:
         gateway = self.gateway
         return gateway.operations() if gateway is not None else {}
 
+    def resources(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return the resources of upstreams and their templates."""
+        return self._gateway.resources() if self._gateway is not None else ([], [])
+
+    def listing(self) -> str:
+        """Return what differs when other tools are offered than before."""
+        return self._gateway.listing() if self._gateway is not None else ""
+
     def why_missing(self, name: str) -> CodePlaneError | None:
         """Return why a tool of a configured upstream is not there."""
         gateway = self.gateway

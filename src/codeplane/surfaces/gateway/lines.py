@@ -1,6 +1,7 @@
 """One upstream on the pipes of a program: JSON-RPC in lines, of which each is bounded and garbage is passed over."""
 
 import asyncio
+import json
 import re
 from collections import deque
 from collections.abc import AsyncIterator
@@ -11,7 +12,6 @@ import anyio
 import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from pydantic import ValidationError
 
 from codeplane.core.processes import end_served, start_served
 from codeplane.surfaces.gateway.resolution import ResolvedUpstream
@@ -20,6 +20,7 @@ MAX_LINE_BYTES: Final = 8 * 1024 * 1024
 _CHUNK: Final = 64 * 1024
 _STDERR_BYTES: Final = 4_000
 _GRACE_SECONDS: Final = 1.0
+_TOO_LONG: Final = f"The answer has more than {MAX_LINE_BYTES} bytes."
 _ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,15})')
 
 Incoming = SessionMessage | Exception
@@ -75,7 +76,7 @@ class Program:
             while (end := buffer.find(b"\n", start)) >= 0:
                 line, start = bytes(buffer[:end]), 0
                 del buffer[: end + 1]
-                yield _too_long(head) if head else line
+                yield _refusal(head, _TOO_LONG) if head else line
                 head = b""
             if len(buffer) > MAX_LINE_BYTES:
                 head = head or bytes(buffer[:_CHUNK])
@@ -108,21 +109,32 @@ class Program:
 
 
 def _message(line: bytes) -> SessionMessage | None:
+    """Return the message of a line, None for garbage; an answer that cannot be read ends its call with an error."""
     if not line.lstrip().startswith(b"{"):
         return None
-    try:
-        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValidationError:
-        return None
+    for read in (_read_fast, _read_deep):
+        with suppress(ValueError, RecursionError):
+            return SessionMessage(read(line))
+    refusal = _refusal(line, "The answer could not be read.")
+    return SessionMessage(_read_fast(refusal)) if refusal else None
 
 
-def _too_long(head: bytes) -> bytes:
-    """Return the refusal of an answer that is too long; one without an id is dropped."""
+def _read_fast(line: bytes) -> types.JSONRPCMessage:
+    return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+
+
+def _read_deep(line: bytes) -> types.JSONRPCMessage:
+    # The fast reader stops at 200 levels, which would take the whole list away where one tool is nested deeper.
+    return types.jsonrpc_message_adapter.validate_python(json.loads(line), by_name=False)
+
+
+def _refusal(head: bytes, reason: str) -> bytes:
+    """Return an error in place of an answer, by the id at its beginning; nothing for one without."""
     found = _ID.search(head[:4096])
-    if found is None:
+    if found is None or b'"method"' in head[: found.end()]:
         return b""
-    message = f'"message":"The answer has more than {MAX_LINE_BYTES} bytes."'.encode()
-    return b'{"jsonrpc":"2.0","id":' + found[1] + b',"error":{"code":-32603,' + message + b"}}"
+    error = {"jsonrpc": "2.0", "id": int(found[1]), "error": {"code": types.INTERNAL_ERROR, "message": reason}}
+    return json.dumps(error).encode()
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import anyio
@@ -18,10 +18,12 @@ import anyio.from_thread
 import anyio.to_thread
 import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.errors import CodePlaneError, ErrorReport
@@ -35,11 +37,14 @@ from codeplane.operations.tool_list import CALL, CLASSIC, CORE, FOREIGN_MARK, FU
 from codeplane.surfaces.mcp.first_answers import SERVER_NAME, SERVER_TITLE, instructions_for
 
 META_KEY = "codeplane/meta"
+UPSTREAM_PREFIX = "codeplane://upstream/"
 ERROR_KEY = "codeplane/error"
 # The same is told so often at most: a client needs no more, and telling it of every file took a third of reading them.
 _PROGRESS_SECONDS = 0.1
 # So many calls of one upstream wait for it at once.
 _CALLS_OF_UPSTREAM = 16
+_MAX_TOLD = 1_000
+_TELL_SECONDS = 1.0
 
 RequestContext = ServerRequestContext[Any, Any]
 ProgressReporter = Callable[[float, float | None, str | None], Coroutine[Any, Any, None]]
@@ -54,6 +59,35 @@ class ConnectionName:
     is_lasting: bool = False
 
 
+class Upstreams:
+    """What bindings share about upstreams: whose turn calls wait for, which resources there are, who listed tools.
+
+    Invariant: used on the event loop's thread only.
+    """
+
+    def __init__(self, resources: Callable[[], tuple[list[Any], list[Any]]] = lambda: ([], [])) -> None:
+        self.limiters: dict[str, anyio.CapacityLimiter] = {}
+        self.resources = resources
+        self._clients: dict[str, ServerSession] = {}
+
+    def listed(self, connection: str, session: ServerSession) -> None:
+        """Note that a client knows a list of tools; it is told when the list changes."""
+        self._clients.pop(connection, None)
+        self._clients[connection] = session
+        while len(self._clients) > _MAX_TOLD:
+            del self._clients[next(iter(self._clients))]
+
+    async def tell_changed(self) -> None:
+        """Tell every client that knows a list of tools that it is another one now."""
+        for connection, session in list(self._clients.items()):
+            try:
+                with anyio.move_on_after(_TELL_SECONDS):
+                    await session.send_tool_list_changed()
+            except (MCPError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                # It has left.
+                self._clients.pop(connection, None)
+
+
 @dataclass(frozen=True, slots=True)
 class CallRunner:
     """Runs door calls in worker threads and counts them, so that a stopping server can wait for them."""
@@ -62,7 +96,7 @@ class CallRunner:
     limiter: anyio.CapacityLimiter
     admit: Callable[[], ErrorReport | None]
     in_flight: "InFlight"
-    upstream_limiters: dict[str, anyio.CapacityLimiter] = field(default_factory=dict)
+    upstreams: Upstreams = field(default_factory=Upstreams)
 
     async def run(
         self,
@@ -103,7 +137,7 @@ class CallRunner:
         server, mark, _tool = (inner if isinstance(inner, str) else name).partition(FOREIGN_MARK)
         if not mark or inner not in self.door.operations:
             return self.limiter
-        return self.upstream_limiters.setdefault(server, anyio.CapacityLimiter(_CALLS_OF_UPSTREAM))
+        return self.upstreams.limiters.setdefault(server, anyio.CapacityLimiter(_CALLS_OF_UPSTREAM))
 
     def _cut_off(self, name: str, arguments: dict[str, Any], caller: Caller) -> Answer | ErrorReport:
         """Answer a call that the grace period of a stopping server has not been long enough for.
@@ -202,7 +236,7 @@ def build_server(
     Where hooks have told of a call, it is made in the session of the agent behind them.
     """
     binding = _Binding(runner, profile, surface, connection, session_of)
-    server: Server[Any] = Server(
+    server: Server[Any] = _Server(
         SERVER_NAME,
         version=VERSION,
         title=SERVER_TITLE,
@@ -216,6 +250,20 @@ def build_server(
     )
     server.middleware.append(_with_registry_errors)
     return server
+
+
+class _Server(Server[Any]):
+    """A server that says that its list of tools may change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """Return what a client is told at the start."""
+        told = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(told, experimental_capabilities, extensions)
 
 
 async def _with_registry_errors(ctx: RequestContext, call_next: CallNext) -> HandlerResult:
@@ -248,8 +296,9 @@ class _Binding:
     session_of: SessionOf
 
     async def list_tools(
-        self, _context: RequestContext, _params: types.PaginatedRequestParams | None
+        self, context: RequestContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
+        self.runner.upstreams.listed(self.connection(context).text, context.session)
         # What a setting switches off, or a rule denies whatever the arguments, is not offered; the door refuses it.
         tools, hidden = await anyio.to_thread.run_sync(self._offered)
         offered = [tool for tool in tools if tool["name"] not in hidden]
@@ -313,7 +362,8 @@ class _Binding:
     async def list_resources(
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=[])
+        resources, _ = self.runner.upstreams.resources()
+        return types.ListResourcesResult(resources=_valid(types.Resource, resources))
 
     async def list_resource_templates(
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
@@ -324,12 +374,33 @@ class _Binding:
             description="A text file of the repository.",
             mime_type="text/plain",
         )
-        return types.ListResourceTemplatesResult(resource_templates=[template])
+        _, templates = self.runner.upstreams.resources()
+        return types.ListResourceTemplatesResult(
+            resource_templates=[template, *_valid(types.ResourceTemplate, templates)]
+        )
+
+    async def _read_of_upstream(self, context: RequestContext, uri: str) -> types.ReadResourceResult:
+        # Loaded already where there is an upstream.
+        from codeplane.operations.upstream_tools import resource_of  # noqa: PLC0415
+
+        found = resource_of(uri)
+        if found is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri[:200]}.")
+        name, own_uri = found
+        answer = await self.runner.run(name, {"uri": own_uri}, self._caller(context), None)
+        report = answer if isinstance(answer, ErrorReport) else answer.error
+        if report is not None:
+            raise MCPError(types.INVALID_PARAMS, report.message, report.as_dict())
+        blocks = getattr(answer.result, "content", []) if isinstance(answer, Answer) else []
+        contents = [{**one["resource"], "uri": uri} for one in blocks if isinstance(one.get("resource"), dict)]
+        return types.ReadResourceResult.model_validate({"contents": contents}, by_name=False)
 
     async def read_resource(
         self, context: RequestContext, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
+        if uri.startswith(UPSTREAM_PREFIX):
+            return await self._read_of_upstream(context, uri)
         if not uri.startswith(RESOURCE_PREFIX):
             raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri[:200]}.")
         arguments = {"path": unquote(uri.removeprefix(RESOURCE_PREFIX)), "confirm": True, "inline": True}
@@ -352,6 +423,20 @@ async def _ask_client(context: RequestContext, question: Mapping[str, Any]) -> M
         params, types.ElicitResult, metadata=ServerMessageMetadata(related_request_id=context.request_id)
     )
     return found.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def _valid(model: type[ModelT], documents: list[Any]) -> list[ModelT]:
+    """Return what can be read of what strangers list."""
+    found = []
+    for one in documents:
+        try:
+            found.append(model.model_validate(one, by_name=False))
+        except ValidationError:
+            continue
+    return found
 
 
 def compact_result(answer: Answer) -> types.CallToolResult:

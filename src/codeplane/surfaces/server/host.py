@@ -27,7 +27,7 @@ from codeplane.operations.recorded_calls import rows_after
 from codeplane.operations.recovery import recover_interrupted
 from codeplane.surfaces.agent_hooks.bindings import Bindings
 from codeplane.surfaces.gateway.holder import GatewayHolder
-from codeplane.surfaces.mcp.binding import CallRunner, InFlight
+from codeplane.surfaces.mcp.binding import CallRunner, InFlight, Upstreams
 from codeplane.surfaces.server.access import Access
 from codeplane.surfaces.server.facts import ServerFacts, remove_facts, write_facts
 from codeplane.surfaces.server.operator_token import kept_secret, operator_token
@@ -87,10 +87,10 @@ class ServerHost:
     exchanges: InFlight = field(default_factory=InFlight)
     background: InFlight = field(default_factory=InFlight)
     bindings: Bindings = field(default_factory=lambda: Bindings(time.monotonic))
+    upstreams: Upstreams = field(default_factory=Upstreams)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _rows_changed: asyncio.Event = field(default_factory=asyncio.Event)
     _limiter: anyio.CapacityLimiter | None = None
-    _upstream_limiters: dict[str, anyio.CapacityLimiter] = field(default_factory=dict)
     http: "HttpSide | None" = None
     _tasks: TaskGroup | None = None
     _earlier_threads: tuple[threading.Thread, ...] = field(default_factory=lambda: tuple(threading.enumerate()))
@@ -121,7 +121,7 @@ class ServerHost:
     def _runner(self, door: Door) -> CallRunner:
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(self.workspace.settings.server.worker_threads)
-        return CallRunner(door, self._limiter, self._admit, self.in_flight, self._upstream_limiters)
+        return CallRunner(door, self._limiter, self._admit, self.in_flight, self.upstreams)
 
     def _admit(self) -> ErrorReport | None:
         return ErrorReport("SERVER_SHUTTING_DOWN", "The server is stopping.") if self.is_stopping else None
@@ -221,9 +221,23 @@ class ServerHost:
 
     async def _follow_upstreams(self) -> None:
         """Start the upstreams that people have accepted, and follow what they change."""
+        self.upstreams.resources = self.gateway.resources
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+        listing = ""
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(changed.set)
+
+        self.gateway.on_change = tell
         while True:
             await anyio.to_thread.run_sync(self.gateway.refresh, abandon_on_cancel=True)
-            await anyio.sleep(_FOLLOW_SECONDS)
+            found = await anyio.to_thread.run_sync(self.gateway.listing, abandon_on_cancel=True)
+            if found != listing:
+                listing = found
+                await self.upstreams.tell_changed()
+            with anyio.move_on_after(_FOLLOW_SECONDS):
+                await changed.wait()
+            changed.clear()
 
     async def _verify_chain(self) -> None:
         """Check the whole chain in the background and say it where people look, if it does not hold."""
