@@ -49,14 +49,14 @@ def serve_sdk() -> None:
         return f"the token is {os.environ['TOY_TOKEN']}, home is set: {'HOME' in os.environ}, {sorted(os.environ)}"
 
     @server.tool()
-    async def count(to: int, ctx: Context) -> str:  # type: ignore[type-arg]
+    async def count(to: int, ctx: Context) -> str:
         """Report progress."""
         for number in range(1, to + 1):
             await ctx.report_progress(number, to, f"at {number}")
         return "counted"
 
     @server.tool()
-    async def ask(ctx: Context) -> str:  # type: ignore[type-arg]
+    async def ask(ctx: Context) -> str:
         """Ask the person."""
         found = await ctx.elicit("Which colour?", Wish)
         return f"{found.action}: {found.data.colour if found.action == 'accept' else ''}"

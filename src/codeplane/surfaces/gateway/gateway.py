@@ -56,7 +56,7 @@ class Gateway:
         self._thread: threading.Thread | None = None
         self._stamp: object = None
         self._tools: tuple[UpstreamTool, ...] | None = None
-        self._operations: tuple[str, Mapping[str, AnyOperation]] | None = None
+        self._operations: tuple[object, Mapping[str, AnyOperation]] | None = None
         self._is_stopped = False
         self.on_change: Callable[[], None] = lambda: None
 
@@ -68,9 +68,12 @@ class Gateway:
             return {}
         rules = self._workspace.gate.rules()
         with self._lock:
-            if self._operations is None or self._operations[0] != rules.digest:
+            # What a person has just accepted counts for the next call already.
+            basis = (rules.digest, self._workspace.upstream_pins.stamp())
+            if self._operations is None or self._operations[0] != basis:
+                self._tools = None
                 found = upstream_operations(self._all_tools(), self._settings.servers, rules, self.call)
-                self._operations = (rules.digest, found)
+                self._operations = (basis, found)
             return self._operations[1]
 
     def _all_tools(self) -> tuple[UpstreamTool, ...]:
