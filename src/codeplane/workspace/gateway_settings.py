@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from codeplane.core.canonical_json import digest
 from codeplane.core.settings import names, setting
@@ -24,6 +24,8 @@ class UpstreamSettings:
 
     def __post_init__(self) -> None:
         """Refuse an entry that is neither or both."""
+        if self.type not in get_args(UpstreamType):
+            raise ValueError(f"the type of an upstream is stdio, http or sse, not {self.type!r}")
         if bool(self.command) == bool(self.url):
             raise ValueError("an upstream has either a command or a url")
         if self.kind == "stdio" and not self.command:
