@@ -91,6 +91,11 @@ def upstream(workspace: Workspace, name: str, settings: UpstreamSettings) -> Ups
     )
 
 
+def upstreams(workspace: Workspace) -> list[Upstream]:
+    """Return what is known of every configured server."""
+    return [upstream(workspace, name, one) for name, one in servers_of(workspace).items()]
+
+
 def shown_settings(settings: UpstreamSettings) -> dict[str, Any]:
     """Return settings for people: values of variables and headers only where they are references."""
     document = settings.as_dict()
@@ -151,8 +156,7 @@ def _find(workspace: Workspace, name: str) -> UpstreamSettings:
 
 
 def _list(context: CallContext, _request: NoArguments) -> Upstreams:
-    servers = servers_of(context.workspace)
-    return Upstreams(results=[upstream(context.workspace, name, one) for name, one in servers.items()])
+    return Upstreams(results=upstreams(context.workspace))
 
 
 def _show(context: CallContext, request: UpstreamRequestByName) -> Upstream:

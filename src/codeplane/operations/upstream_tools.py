@@ -6,7 +6,7 @@ A description is data of a stranger: it is bounded, checked and compared, never 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, Protocol
+from typing import Any, ClassVar, Final, Literal
 from urllib.parse import quote, unquote, urlsplit
 
 from pydantic import Field, model_validator
@@ -91,16 +91,8 @@ class UpstreamAnswer:
     notes: tuple[str, ...] = field(default=())
 
 
-class CallsUpstream(Protocol):
-    """Carries a call to its server."""
-
-    def __call__(self, tool: UpstreamTool, arguments: Mapping[str, Any], context: CallContext) -> UpstreamAnswer:
-        """Return the answer.
-
-        Raises:
-            CodePlaneError: UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, UPSTREAM_FAILED or CANCELLED.
-        """
-        ...
+# Carries a call to its server; raises UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, UPSTREAM_FAILED or CANCELLED.
+CallsUpstream = Callable[[UpstreamTool, Mapping[str, Any], CallContext], UpstreamAnswer]
 
 
 def read_documents(listed: Sequence[Any]) -> tuple[list[ToolDocument], list[str]]:
