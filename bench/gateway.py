@@ -170,10 +170,10 @@ async def _many(client: Client, n_servers: int, n_calls: int) -> None:
     )
     seconds = time.perf_counter() - begun
     lost = sum(isinstance(one, BaseException) for one in answers)
-    mixed = sum(not isinstance(one, BaseException) and one != text for one, text in zip(answers, texts, strict=True))
-    print(
-        f"{n_calls} calls at once to {n_servers} upstreams: {lost} lost, {mixed} mixed up; {n_calls / seconds:.0f} a second"
-    )
+    pairs = zip(answers, texts, strict=True)
+    mixed = sum(not isinstance(one, BaseException) and one != text for one, text in pairs)
+    rate = n_calls / seconds
+    print(f"{n_calls} calls at once to {n_servers} upstreams: {lost} lost, {mixed} mixed up; {rate:.0f} a second")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """MCP servers for tests of the gateway: one made with the official SDK, one written by hand that misbehaves as told.
 
-Run as a program: `upstreams.py sdk`, or `upstreams.py hand FOLDER BEHAVIOUR`. The hand-written one reads the folder's
-`tools.json` for each list and notes in `calls` what it was asked.
+Run as a program: `upstreams.py sdk`, `upstreams.py http PORT_FILE` for HTTP, or `upstreams.py hand FOLDER BEHAVIOUR`.
+The hand-written one reads the folder's `tools.json` for each list and notes in `calls` what it was asked.
 """
 
 import json
 import os
+import socket
 import sys
 import time
 from pathlib import Path
@@ -74,6 +75,28 @@ def serve_sdk() -> None:
     server.run()
 
 
+def serve_http(port_file: Path) -> None:
+    """Serve one tool over HTTP that tells what the request's headers say; the port goes into a file."""
+    # As above.
+    import uvicorn  # noqa: PLC0415
+    from mcp.server.mcpserver import Context, MCPServer  # noqa: PLC0415
+
+    server = MCPServer("far")
+
+    @server.tool()
+    def whoami(ctx: Context) -> str:
+        """Tell who calls."""
+        request = ctx.request_context.request
+        return f"you are {request.headers.get('authorization') if request is not None else None}"
+
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    port_file.with_suffix(".part").write_text(str(listener.getsockname()[1]))
+    port_file.with_suffix(".part").replace(port_file)
+    uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="error")).run(sockets=[listener])
+
+
 def serve_hand(folder: Path, behaviour: str) -> None:
     """Answer by hand, with what the behaviour adds."""
     if behaviour == "slow":
@@ -140,5 +163,7 @@ def _send(message: dict[str, Any]) -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "sdk":
         serve_sdk()
+    elif sys.argv[1] == "http":
+        serve_http(Path(sys.argv[2]))
     else:
         serve_hand(Path(sys.argv[2]), sys.argv[3])

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -494,6 +495,34 @@ def test_a_server_that_came_with_the_repository_does_not_start(sandbox: Sandbox,
 def _state(server: UpServer) -> str:
     headers = {"Authorization": f"Bearer {server.sandbox.token}"}
     return str(server.get("/status", headers).json["upstreams"][0]["state"])
+
+
+def test_an_upstream_over_http_gets_its_headers_and_nobody_else_sees_them(sandbox: Sandbox, tmp_path: Path) -> None:
+    root, port_file = make_repo(sandbox, tmp_path / "repo"), tmp_path / "port"
+    with subprocess.Popen((sys.executable, PROGRAM, "http", str(port_file))) as program:
+        try:
+            wait_until(port_file.exists, "it listens")
+            url = f"http://127.0.0.1:{port_file.read_text()}/mcp"
+            _configure(root, {"far": {"url": url, "headers": {"Authorization": f"Bearer {SECRET}"}}})
+            _allow(sandbox, "read_only: {tools: [far__whoami]}\n")
+            with up(sandbox, root) as server:
+                token = {TOKEN_VARIABLE: sandbox.token}
+                assert run_cpl(sandbox, root, "gateway", "accept", "far", env=token).returncode == 0
+                wait_until(lambda: _state(server) == "up", "it is up")
+                answer = call(sdk_client(server, "http", "full"), "far__whoami")
+                doctor = run_cpl(sandbox, root, "doctor").stdout
+                assert text_in(answer) == "you are [redacted:Authorization]"
+                assert "ok      upstream far: up, 1 tool pinned" in doctor
+                assert SECRET not in (server.private / "logs/server.jsonl").read_text(encoding="utf-8")
+                program.kill()
+                program.wait()
+                gone = call(sdk_client(server, "http", "core"), "call", {"operation": "far__whoami", "arguments": {}})
+                assert _error(gone) in {"UPSTREAM_FAILED", "UPSTREAM_UNAVAILABLE"}
+                wait_until(lambda: _state(server) == "down", "it is known to be down")
+            shown = json.loads(run_cpl(sandbox, root, "gateway", "show", "far", "--json").stdout)
+            assert shown["state"] == "ended with the server"
+        finally:
+            program.kill()
 
 
 def test_upstreams_end_with_a_server_that_is_killed(sandbox: Sandbox, tmp_path: Path) -> None:

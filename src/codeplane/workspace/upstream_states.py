@@ -4,6 +4,7 @@ They grant nothing: what is accepted is compared with what the upstream itself s
 """
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +20,7 @@ def write_state(places: Places, server: str, state: Mapping[str, Any]) -> None:
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         staged = path.with_suffix(".part")
-        staged.write_text(json.dumps(dict(state)), encoding="utf-8")
+        staged.write_text(json.dumps({**state, "pid": os.getpid()}), encoding="utf-8")
         staged.replace(path)
 
 
@@ -29,7 +30,22 @@ def read_state(places: Places, server: str) -> Mapping[str, Any]:
         document = json.loads(_path(places, server).read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    return document if isinstance(document, dict) else {}
+    if not isinstance(document, dict):
+        return {}
+    # What a server has told that is gone is how its upstreams were.
+    return document if _is_alive(document.get("pid")) else {**document, "state": "ended with the server", "error": ""}
+
+
+def _is_alive(pid: object) -> bool:
+    if not isinstance(pid, int) or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _path(places: Places, server: str) -> Path:
