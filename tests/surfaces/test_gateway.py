@@ -83,12 +83,12 @@ class Scene:
 
     def wait_for(self, name: str, state: str = "up") -> None:
         def is_so() -> bool:
-            listed = self.server.get("/status", self._secret()).json["upstreams"]
+            listed = self.server.get("/status", self.as_person()).json["upstreams"]
             return any(one["name"] == name and one["state"] == state for one in listed)
 
         wait_until(is_so, f"{name} is {state}")
 
-    def _secret(self) -> Mapping[str, str | None]:
+    def as_person(self) -> Mapping[str, str | None]:
         return {"Authorization": f"Bearer {self.server.sandbox.token}"}
 
 
@@ -139,7 +139,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         with up(sandbox, root) as server:
             found = Scene(server, folders)
             for name in servers:
-                answer = server.post(f"/gateway/{name}/accept", {}, found._secret())
+                answer = server.post(f"/gateway/{name}/accept", {}, found.as_person())
                 assert answer.status == 200, answer.body
             for name in ("sdk", "bad", "changing", "malicious", "many", "garbage", "flood"):
                 found.wait_for(name)
@@ -284,6 +284,9 @@ def test_the_secrets_of_an_upstream_are_in_no_answer_no_record_and_no_log(scene:
     # Nothing else of the server's own environment reaches it.
     assert "CODEPLANE" not in text_in(answer)
     assert "XDG_STATE_HOME" not in text_in(answer)
+    shown += scene.cpl("status", "--json") + scene.cpl("status", "--verbose")
+    shown += run_cpl(scene.server.sandbox, scene.server.root, "doctor", "--logs", "--json").stdout
+    shown += scene.server.get("/status", scene.as_person()).body.decode()
     assert SECRET not in shown + scene.cpl("ledger", "log", "--json", "--limit", "500")
     for path in (*scene.server.private.rglob("*"), *scene.server.sandbox.home.rglob("*")):
         if path.is_file() and path.name != "config.yaml":

@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -24,9 +23,6 @@ from codeplane.workspace.upstream_states import read_state
 from codeplane.workspace.workspace import Workspace
 
 FAMILY: Final = "upstreams"
-_HIDDEN: Final = "[not shown]"
-# A reference says where a secret is; one with a default may say the secret.
-_REFERENCE: Final = re.compile(r"\$\{[^}:]*\}|\$\{file:[^}:]*\}")
 
 
 class UpstreamRequestByName(Request):
@@ -84,7 +80,7 @@ def upstream(workspace: Workspace, name: str, settings: UpstreamSettings) -> Ups
         accepted=is_accepted,
         state=str(told.get("state") or ("not started yet" if is_accepted else "not accepted")),
         error=str(told.get("error") or ""),
-        settings=shown_settings(settings),
+        settings=settings.shown(),
         tools=_tool_lines(workspace, name, pin, _documents(told)) if pin is not None and is_accepted else [],
         problems=[str(one) for one in told.get("problems") or ()],
         last_words=redact(str(told.get("last_words") or ""))[-1_000:],
@@ -94,22 +90,6 @@ def upstream(workspace: Workspace, name: str, settings: UpstreamSettings) -> Ups
 def upstreams(workspace: Workspace) -> list[Upstream]:
     """Return what is known of every configured server."""
     return [upstream(workspace, name, one) for name, one in servers_of(workspace).items()]
-
-
-def shown_settings(settings: UpstreamSettings) -> dict[str, Any]:
-    """Return settings for people: values of variables and headers only where they are references."""
-    document = settings.as_dict()
-    for group in ("env", "headers"):
-        if group in document:
-            document[group] = {
-                name: value if _REFERENCE.fullmatch(value) else _HIDDEN for name, value in document[group].items()
-            }
-    for name in ("command", "url"):
-        if name in document:
-            document[name] = redact(document[name])
-    if "args" in document:
-        document["args"] = [redact(one) for one in document["args"]]
-    return document
 
 
 def _documents(told: Mapping[str, Any]) -> list[ToolDocument] | None:

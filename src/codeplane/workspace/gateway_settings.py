@@ -1,18 +1,28 @@
 """Settings of the gateway: the MCP servers of others behind it, in the words of `.mcp.json`."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from codeplane.core.canonical_json import digest
+from codeplane.core.redaction import redact
 from codeplane.core.settings import names, setting
 
 UpstreamType = Literal["", "stdio", "http", "sse"]
 
 
-@dataclass(frozen=True, slots=True)
+_HIDDEN: Final = "[not shown]"
+# A reference says where a secret is; one with a default may say the secret.
+_REFERENCE: Final = re.compile(r"\$\{[^}:]*\}|\$\{file:[^}:]*\}")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class UpstreamSettings:
-    """One MCP server: a program of this machine, or an address."""
+    """One MCP server: a program of this machine, or an address.
+
+    Invariant: its text, wherever it is printed, has no value of a variable or a header.
+    """
 
     type: UpstreamType = setting("", doc="stdio, http or sse; empty: stdio with a command, http with a url.")
     command: str = setting("", doc="The program to start.")
@@ -32,6 +42,21 @@ class UpstreamSettings:
             raise ValueError("an upstream of type stdio has a command")
         if self.kind != "stdio" and not self.url.startswith(("http://", "https://", "${")):
             raise ValueError(f"the url of an upstream of type {self.kind} begins with http:// or https://")
+
+    def __repr__(self) -> str:
+        """Return what may be shown."""
+        return str(self.shown())
+
+    def shown(self) -> dict[str, Any]:
+        """Return the form of `.mcp.json` for people: values of variables and headers only where they are references."""
+        document = self.as_dict()
+        for group in ("env", "headers"):
+            for name, value in document.get(group, {}).items():
+                document[group][name] = value if _REFERENCE.fullmatch(value) else _HIDDEN
+        for name in ("command", "url"):
+            if name in document:
+                document[name] = redact(document[name])
+        return {**document, **({"args": [redact(one) for one in self.args]} if self.args else {})}
 
     @property
     def kind(self) -> str:

@@ -35,6 +35,7 @@ _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
 # What was up for so long has not failed at its start.
 _LONG_ENOUGH: Final = 30.0
+_LIST_SECONDS: Final = 0.2
 _MAX_PAGES: Final = 50
 _HTTP_SECONDS: Final = 30.0
 
@@ -200,6 +201,8 @@ class Connection:
         while not (ended.is_set() or self._lost.is_set()):
             await _first_of(ended, self._lost, self._stale)
             if self._stale.is_set():
+                # A server that says so all the time is asked now and then.
+                await asyncio.sleep(_LIST_SECONDS)
                 self._stale.clear()
                 self.found = await self._listed(dispatcher, greeting.capabilities)
                 self._set("up")

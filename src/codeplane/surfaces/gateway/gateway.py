@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _log = get_logger(__name__)
 _POLL_SECONDS: Final = 0.1
+# What an upstream tells faster than its caller can pass on is dropped.
+_MAX_TOLD: Final = 1_000
 _STOP_SECONDS: Final = 5.0
 
 
@@ -160,7 +162,12 @@ class Gateway:
         if connection is None or loop is None:
             raise CodePlaneError("UPSTREAM_UNAVAILABLE", f"The MCP server {server} is not running.")
         told: queue.SimpleQueue[Callable[[Waiting], None] | None] = queue.SimpleQueue()
-        work = connection.request(method, params, self._settings.call_timeout_sec, told.put if context else None)
+
+        def tell(item: "Callable[[Waiting], None]") -> None:
+            if told.qsize() < _MAX_TOLD:
+                told.put(item)
+
+        work = connection.request(method, params, self._settings.call_timeout_sec, tell if context else None)
         future = asyncio.run_coroutine_threadsafe(work, loop)
         future.add_done_callback(lambda _done: told.put(None))
         while (item := self._next(told, future, context)) is not None:
