@@ -57,9 +57,9 @@ def test_servers_are_taken_over_and_accepted_and_secrets_stay_where_only_their_o
     assert set(servers) == set(done["servers"]) == {"git hub", "far", "odd"}
     assert door.workspace.upstream_pins.load()["far"].settings == servers["far"].digest
     assert not any(one in text + done["diff"] for one in (TOKEN, "plain text", "Bearer abc"))
-    for path in places.user.upstream_secrets.iterdir():
+    for path in door.workspace.upstream_secrets.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    secrets, environ = places.user.upstream_secrets, {"B": "b"}
+    secrets, environ = door.workspace.upstream_secrets, {"B": "b"}
     known = {name: resolved(one, door.workspace.root, secrets, environ) for name, one in servers.items()}
     assert known["git hub"].argv == ("npx", "-y", "server", f"--token={TOKEN}")
     assert known["git hub"].environment == {"KEY": "plain text", "B": "b"}
@@ -73,7 +73,7 @@ def test_the_preview_writes_nothing_and_shows_no_secret(door: Door) -> None:
     assert "+    git hub:" in shown["diff"]
     assert not any(one in str(shown) for one in (TOKEN, "plain text", "Bearer abc"))
     assert not _servers(door)
-    assert not door.workspace.places.user.upstream_secrets.exists()
+    assert not door.workspace.upstream_secrets.exists()
 
 
 def test_an_agent_imports_nothing(door: Door) -> None:

@@ -185,7 +185,7 @@ def test_a_held_call_passes_once_after_a_person_has_approved_it(scene: Scene) ->
     assert held.structured_content["error"] == again.structured_content["error"] == "APPROVAL_PENDING"
     assert (done.is_error, text_in(done)) == (False, "written\nChanged here: written.txt.")
     row = next(one for one in _rows(scene, "sdk__write") if one["kind"] == "finished")
-    assert row["body"]["arguments"]["essence"] == arguments
+    assert row["body"]["arguments"] == arguments
     assert row["body"]["tool_class"] == "mcp"
     assert "sdk__write" in scene.cpl("blame", "written.txt")
     explained = scene.cpl("explain", row["call_id"])

@@ -37,7 +37,7 @@ class ImportResult(Result):
 def _planned(context: CallContext, request: ImportRequest) -> tuple[ImportResult, Imported, str]:
     workspace = context.workspace
     path = workspace.root / Path(request.path).expanduser()
-    found = read_servers(path, workspace.repo_id.removeprefix("repo_")[:8])
+    found = read_servers(path)
     known = workspace.settings.gateway.servers
     notes = [
         *found.notes,
@@ -52,7 +52,7 @@ def _planned(context: CallContext, request: ImportRequest) -> tuple[ImportResult
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"a/{place}", f"b/{place}", lineterm="")
     written = str(found.servers)
     found.secrets = {name: text for name, text in found.secrets.items() if f"${{file:{name}}}" in written}
-    secrets = [str(workspace.places.user.upstream_secrets / name) for name in found.secrets]
+    secrets = [str(workspace.upstream_secrets / name) for name in found.secrets]
     return ImportResult(servers=list(found.servers), diff="\n".join(lines), secrets=secrets, notes=notes), found, after
 
 
@@ -73,7 +73,7 @@ def _plan_import(context: CallContext, request: ImportRequest) -> Plan[ImportRes
     def work() -> ImportResult:
         try:
             for name, text in found.secrets.items():
-                write_privately(workspace.places.user.upstream_secrets / name, text)
+                write_privately(workspace.upstream_secrets / name, text)
             if found.servers:
                 write_privately(workspace.places.config_file, after)
         except OSError as error:
@@ -84,7 +84,7 @@ def _plan_import(context: CallContext, request: ImportRequest) -> Plan[ImportRes
         workspace.record("upstreams_imported", body)
         return result
 
-    foreign = (str(workspace.places.user.upstream_secrets),) if found.secrets else ()
+    foreign = (str(workspace.upstream_secrets),) if found.secrets else ()
     return Plan(work, Effects(foreign=foreign), preview=lambda: _text(result))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal
 from urllib.parse import quote, unquote, urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import Field, model_serializer, model_validator
 
 from codeplane.core.canonical_json import canonical_bytes, digest, representable
 from codeplane.core.errors import CodePlaneError
@@ -66,6 +66,11 @@ class UpstreamRequest(OutsideRequest):
 
     ALIASES: ClassVar[dict[str, tuple[str, ...]]] = {}
     raw: dict[str, Any] = Field(default_factory=dict, exclude=True)
+
+    @model_serializer
+    def _arguments(self) -> dict[str, Any]:
+        """Return what is judged, shown and recorded: the arguments, and nothing that hooks tell besides."""
+        return dict(self.essence)
 
     @model_validator(mode="before")
     @classmethod

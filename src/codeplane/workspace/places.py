@@ -46,7 +46,7 @@ class UserPlaces:
 
     @property
     def upstream_secrets(self) -> Path:
-        """Return the directory with secrets of MCP servers of others, a file each."""
+        """Return the directory with the secrets of MCP servers of others, by repository, a file each."""
         return self.state / "upstreams"
 
     @property

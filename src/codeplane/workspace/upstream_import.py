@@ -35,8 +35,8 @@ class Imported:
     notes: list[str] = field(default_factory=list)
 
 
-def read_servers(path: Path, owner: str) -> Imported:
-    """Return the servers of a file; texts that may be secrets become references to files, named after `owner`.
+def read_servers(path: Path) -> Imported:
+    """Return the servers of a file; texts that may be secrets become references to files.
 
     Raises:
         CodePlaneError: FILE_NOT_FOUND, or INVALID_FORMAT when it is not what its name says.
@@ -53,11 +53,11 @@ def read_servers(path: Path, owner: str) -> Imported:
         raise CodePlaneError("INVALID_FORMAT", f"{path.name} has no `mcpServers`.")
     found = Imported()
     for name, entry in listed.items():
-        _take(found, owner, name, entry)
+        _take(found, name, entry)
     return found
 
 
-def _take(found: Imported, owner: str, name: str, entry: Any) -> None:
+def _take(found: Imported, name: str, entry: Any) -> None:
     if name == _OWN:
         found.notes.append(f"{name} is CodePlane itself")
         return
@@ -73,16 +73,14 @@ def _take(found: Imported, owner: str, name: str, entry: Any) -> None:
     stem = re.sub(r"[^A-Za-z0-9_-]", "_", name)
     for group in ("env", "headers"):
         if isinstance(kept.get(group), dict):
-            kept[group] = {
-                key: _kept_outside(found, f"{owner}-{stem}-{key}", str(value)) for key, value in kept[group].items()
-            }
+            kept[group] = {key: _kept_outside(found, f"{stem}-{key}", str(value)) for key, value in kept[group].items()}
     if isinstance(kept.get("args"), list):
         kept["args"] = [
-            _kept_outside(found, f"{owner}-{stem}-arg{number}", str(one)) if redact(str(one)) != str(one) else str(one)
+            _kept_outside(found, f"{stem}-arg{number}", str(one)) if redact(str(one)) != str(one) else str(one)
             for number, one in enumerate(kept["args"])
         ]
     if isinstance(kept.get("url"), str) and redact(kept["url"]) != kept["url"]:
-        kept["url"] = _kept_outside(found, f"{owner}-{stem}-url", kept["url"])
+        kept["url"] = _kept_outside(found, f"{stem}-url", kept["url"])
     found.servers[name] = kept
 
 

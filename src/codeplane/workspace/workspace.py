@@ -177,6 +177,11 @@ class Workspace:
 
         return PinStore(self.places.user.governance / f"{self.repo_id}.upstreams.json", self._sign_acceptance)
 
+    @property
+    def upstream_secrets(self) -> Path:
+        """Return the directory with the secrets of this repository's upstreams; no other repository refers to them."""
+        return self.places.user.upstream_secrets / self.repo_id
+
     def _ledger_anchor(self) -> Anchor:
         return Anchor(self.places.user.ledger_seals, self.repo_id, self.places.ledger)
 

@@ -227,12 +227,12 @@ class Gateway:
         # 150 ms that only servers with accepted upstreams need.
         from codeplane.surfaces.gateway.connection import Connection  # noqa: PLC0415
 
-        settings, places = self._settings.servers[name], self._workspace.places
+        settings = self._settings.servers[name]
         connection = Connection(
             name,
             settings,
             self._settings,
-            lambda: resolved(settings, self._workspace.root, places.user.upstream_secrets),
+            lambda: resolved(settings, self._workspace.root, self._workspace.upstream_secrets),
             self._changed,
         )
         self._connections[name] = connection

@@ -43,8 +43,12 @@ ERROR_KEY = "codeplane/error"
 _PROGRESS_SECONDS = 0.1
 # So many calls of one upstream wait for it at once.
 _CALLS_OF_UPSTREAM = 16
-_MAX_TOLD = 1_000
+_HAS_LEFT = (anyio.ClosedResourceError, anyio.BrokenResourceError)
+_MAX_UPSTREAMS = 200
+_MAX_TOLD = 200
 _TELL_SECONDS = 1.0
+# So long a person may think about a question of an upstream.
+_ASK_SECONDS = 600.0
 
 RequestContext = ServerRequestContext[Any, Any]
 ProgressReporter = Callable[[float, float | None, str | None], Coroutine[Any, Any, None]]
@@ -79,13 +83,15 @@ class Upstreams:
 
     async def tell_changed(self) -> None:
         """Tell every client that knows a list of tools that it is another one now."""
-        for connection, session in list(self._clients.items()):
-            try:
-                with anyio.move_on_after(_TELL_SECONDS):
-                    await session.send_tool_list_changed()
-            except (MCPError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-                # It has left.
-                self._clients.pop(connection, None)
+        await asyncio.gather(*(self._tell(connection) for connection in list(self._clients)))
+
+    async def _tell(self, connection: str) -> None:
+        try:
+            with anyio.move_on_after(_TELL_SECONDS):
+                await self._clients[connection].send_tool_list_changed()
+        except (MCPError, RuntimeError, *_HAS_LEFT):
+            # It has left.
+            self._clients.pop(connection, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +141,10 @@ class CallRunner:
         """Return whose turn a call waits for: one upstream that hangs delays neither our calls nor those of others."""
         inner = arguments.get("operation") or arguments.get("name") if name == CALL else name
         server, mark, _tool = (inner if isinstance(inner, str) else name).partition(FOREIGN_MARK)
-        if not mark or inner not in self.door.operations:
+        known = self.upstreams.limiters
+        if not mark or (server not in known and len(known) >= _MAX_UPSTREAMS):
             return self.limiter
-        return self.upstreams.limiters.setdefault(server, anyio.CapacityLimiter(_CALLS_OF_UPSTREAM))
+        return known.setdefault(server, anyio.CapacityLimiter(_CALLS_OF_UPSTREAM))
 
     def _cut_off(self, name: str, arguments: dict[str, Any], caller: Caller) -> Answer | ErrorReport:
         """Answer a call that the grace period of a stopping server has not been long enough for.
@@ -194,7 +201,7 @@ def _ask_from_thread(ask: ClientQuestion, question: Mapping[str, Any]) -> Mappin
     """
     try:
         return anyio.from_thread.run(ask, question)
-    except (MCPError, RuntimeError, ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+    except (MCPError, RuntimeError, ValidationError, TimeoutError, *_HAS_LEFT) as error:
         raise CodePlaneError("UPSTREAM_FAILED", "The client cannot be asked.") from error
 
 
@@ -362,7 +369,7 @@ class _Binding:
     async def list_resources(
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        resources, _ = self.runner.upstreams.resources()
+        resources, _ = await anyio.to_thread.run_sync(self.runner.upstreams.resources)
         return types.ListResourcesResult(resources=_valid(types.Resource, resources))
 
     async def list_resource_templates(
@@ -374,7 +381,7 @@ class _Binding:
             description="A text file of the repository.",
             mime_type="text/plain",
         )
-        _, templates = self.runner.upstreams.resources()
+        _, templates = await anyio.to_thread.run_sync(self.runner.upstreams.resources)
         return types.ListResourceTemplatesResult(
             resource_templates=[template, *_valid(types.ResourceTemplate, templates)]
         )
@@ -419,9 +426,10 @@ async def _ask_client(context: RequestContext, question: Mapping[str, Any]) -> M
     params = types.ElicitRequest.model_validate(
         {"method": "elicitation/create", "params": dict(question)}, by_name=False
     )
-    found = await context.session.send_request(
-        params, types.ElicitResult, metadata=ServerMessageMetadata(related_request_id=context.request_id)
-    )
+    with anyio.fail_after(_ASK_SECONDS):
+        found = await context.session.send_request(
+            params, types.ElicitResult, metadata=ServerMessageMetadata(related_request_id=context.request_id)
+        )
     return found.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
