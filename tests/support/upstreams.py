@@ -72,6 +72,11 @@ def serve_sdk() -> None:
         """Tell what is noted for a day."""
         return f"nothing on {day}"
 
+    @server.prompt()
+    def greeting(name: str) -> str:
+        """Greet somebody."""
+        return f"Say hello to {name}."
+
     server.run()
 
 

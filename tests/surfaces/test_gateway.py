@@ -433,6 +433,16 @@ def test_resources_of_an_upstream_are_listed_and_read_under_its_name(scene: Scen
     wait_until(lambda: len(_rows(scene, "sdk__resources_read")) == 2, "both reads are on record")
 
 
+def test_prompts_of_an_upstream_are_listed_and_filled_in_under_its_name(scene: Scene) -> None:
+    async def work(client: Client) -> Any:
+        listed = [one.name for one in (await client.list_prompts()).prompts]
+        return listed, (await client.get_prompt("sdk__greeting", {"name": "Ada"})).messages
+
+    listed, messages = with_client(scene.client(), work)
+    assert listed == ["sdk__greeting"]
+    assert [one.content.text for one in messages] == ["Say hello to Ada."]
+
+
 # Who decides
 
 

@@ -106,7 +106,7 @@ def _tool_lines(
     now = {str(one["name"]): one for one in seen or ()}
     lines = []
     for tool in tools_of(name, names[name], pin, seen):
-        if tool.state == "resources":
+        if tool.state == "method":
             continue
         before = (pin.tools or {}).get(tool.original)
         diff = _diff(before, now.get(tool.original)) if tool.state != "pinned" else ""

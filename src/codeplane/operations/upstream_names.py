@@ -13,8 +13,9 @@ MAX_NAME: Final = 64
 SEPARATOR: Final = "__"
 # Agents call our own server so; an upstream of that name could pass for it.
 OWN_SERVER: Final = "codeplane"
-# What the operation that reads a server's resources would be called by that server.
+# The methods of a server that are operations too; none of them is a tool.
 RESOURCES: Final = "resources/read"
+PROMPTS: Final = "prompts/get"
 _MAX_SERVER: Final = 32
 _DIGITS: Final = 8
 _FOREIGN_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_-]")

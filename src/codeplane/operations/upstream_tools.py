@@ -20,10 +20,11 @@ from codeplane.govern.upstream_pins import Pin, ToolDocument
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.agent_context import call_lines
 from codeplane.operations.agent_events import ToolKind, ToolUse
+from codeplane.operations.catalog import OfferedTools
 from codeplane.operations.file_access import check_readable
 from codeplane.operations.operation import AnyOperation, CallContext, Example, Operation, Plan
 from codeplane.operations.outside_calls import OutsideRequest, OutsideResult, completed, place_of
-from codeplane.operations.upstream_names import RESOURCES, tool_names
+from codeplane.operations.upstream_names import PROMPTS, RESOURCES, SEPARATOR, tool_names
 from codeplane.operations.write_access import writable
 from codeplane.workspace.gateway_settings import UpstreamSettings
 from codeplane.workspace.workspace import Workspace
@@ -38,8 +39,8 @@ _LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 # What of a tool is pinned: everything that a model or a client acts on.
 _PINNED: Final = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
-# `resources` marks what reads a server's resources; it is in no list of tools.
-State = Literal["pinned", "changed", "added", "resources"]
+# `method` marks a method of the server that is no tool: its resources, its prompts. It is in no list.
+State = Literal["pinned", "changed", "added", "method"]
 RESOURCE_PREFIX: Final = "codeplane://upstream/"
 
 
@@ -182,11 +183,15 @@ def _references(value: Any) -> Iterable[str]:
             stack.extend(one)
 
 
-_RESOURCES_DOCUMENT: Final[ToolDocument] = {
-    "name": RESOURCES,
-    "description": "Read a resource of this server.",
-    "inputSchema": {"type": "object", "properties": {"uri": {"type": "string"}}, "required": ["uri"]},
-}
+def _method(name: str, description: str, *arguments: str) -> ToolDocument:
+    properties: dict[str, Any] = {one: {} for one in (*arguments, "arguments")}
+    return {"name": name, "description": description, "inputSchema": {"type": "object", "properties": properties}}
+
+
+_METHODS: Final = (
+    _method(RESOURCES, "Read a resource of this server.", "uri"),
+    _method(PROMPTS, "Get a prompt of this server.", "name"),
+)
 
 
 def resource_address(server_name: str, uri: str) -> str:
@@ -194,12 +199,22 @@ def resource_address(server_name: str, uri: str) -> str:
     return f"{RESOURCE_PREFIX}{server_name}/{quote(uri, safe='{}*+,')}"
 
 
-def resource_of(address: str) -> tuple[str, str] | None:
-    """Return the operation that reads an address, and its own URI; None when it is of no server."""
+def resource_of(address: str) -> tuple[str, str]:
+    """Return the first part of its server's names and its own URI; the first part is empty when it is of no server."""
     server_name, slash, uri = address.removeprefix(RESOURCE_PREFIX).partition("/")
-    if not address.startswith(RESOURCE_PREFIX) or not slash:
+    is_ours = address.startswith(RESOURCE_PREFIX) and bool(slash)
+    return (server_name, unquote(uri)) if is_ours else ("", "")
+
+
+def method_of(operations: Mapping[str, AnyOperation], server_name: str, method: str) -> str | None:
+    """Return the name of the operation that is a method of a server."""
+    if not isinstance(operations, OfferedTools):
         return None
-    return tool_names(server_name, (RESOURCES,))[RESOURCES], unquote(uri)
+    for name, one in operations.foreign().items():
+        told = (one.card or {}).get("upstream", {})
+        if told.get("method") == method and name.partition(SEPARATOR)[0] == server_name:
+            return name
+    return None
 
 
 def tools_of(server: str, server_name: str, pin: Pin, seen: Sequence[ToolDocument] | None) -> list[UpstreamTool]:
@@ -209,8 +224,8 @@ def tools_of(server: str, server_name: str, pin: Pin, seen: Sequence[ToolDocumen
     """
     pinned = dict(pin.tools or {})
     now = {str(one["name"]): one for one in (pinned.values() if seen is None else seen)}
-    names = tool_names(server_name, {*pinned, *now, RESOURCES})
-    found = [UpstreamTool(names[RESOURCES], server, _RESOURCES_DOCUMENT, "resources")]
+    names = tool_names(server_name, {*pinned, *now, RESOURCES, PROMPTS})
+    found = [UpstreamTool(names[str(one["name"])], server, one, "method") for one in _METHODS]
     for original in sorted({*pinned, *now}):
         known = pinned.get(original)
         if known is None:
@@ -233,7 +248,7 @@ def _operation(
 ) -> Operation[UpstreamRequest, UpstreamResult]:
     use = ToolUse(tool.original, tool.name, ToolKind.FOREIGN, {})
     is_listed = rules.is_read_only_tool(tool.name) and not _says_destructive(tool.document)
-    is_read = is_listed or tool.state == "resources"
+    is_read = is_listed or tool.state == "method"
     host = host_of(settings)
     is_local = not host or host in _LOCAL_HOSTS
     effect = EffectClass.READ if is_read else EffectClass.EXECUTE
@@ -279,7 +294,12 @@ def _card(tool: UpstreamTool, effect: EffectClass, host: str) -> dict[str, Any]:
         "reaches_all": False,
         "input_schema": document["inputSchema"],
         "result_schema": {},
-        "upstream": {"server": tool.server, "digest": digest(dict(document)), "state": tool.state},
+        "upstream": {
+            "server": tool.server,
+            "digest": digest(dict(document)),
+            "state": tool.state,
+            "method": tool.original if tool.state == "method" else "tools/call",
+        },
         "tool": _listed(tool, effect),
     }
 

@@ -36,6 +36,9 @@ _LONGEST_PAUSE: Final = 60.0
 # What was up for so long has not failed at its start.
 _LONG_ENOUGH: Final = 30.0
 _LIST_SECONDS: Final = 0.2
+_LIST_CHANGES: Final = (
+    types.ToolListChangedNotification, types.ResourceListChangedNotification, types.PromptListChangedNotification,
+)  # fmt: skip
 _MAX_PAGES: Final = 50
 _HTTP_SECONDS: Final = 30.0
 
@@ -53,12 +56,13 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an upstream offers: tools that can be offered, why others cannot, resources and their templates."""
+    """What an upstream offers: tools that can be offered, why others cannot, resources, their templates, prompts."""
 
     tools: tuple[Mapping[str, Any], ...] = ()
     problems: tuple[str, ...] = ()
     resources: tuple[Mapping[str, Any], ...] = ()
     templates: tuple[Mapping[str, Any], ...] = ()
+    prompts: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(slots=True)
@@ -227,14 +231,18 @@ class Connection:
     async def _listed(self, dispatcher: "JSONRPCDispatcher[Any]", offered: types.ServerCapabilities) -> Found:
         """Ask for everything that the upstream says it has."""
         tools = await self._pages(dispatcher, "tools/list", "tools") if offered.tools is not None else []
-        resources: list[Any] = []
-        templates: list[Any] = []
-        if offered.resources is not None:
-            with suppress(MCPError):
-                resources = await self._pages(dispatcher, "resources/list", "resources")
-                templates = await self._pages(dispatcher, "resources/templates/list", "resourceTemplates")
+        more: dict[str, list[Any]] = {"resources": [], "resourceTemplates": [], "prompts": []}
+        lists = (
+            (offered.resources, "resources/list", "resources"),
+            (offered.resources, "resources/templates/list", "resourceTemplates"),
+            (offered.prompts, "prompts/list", "prompts"),
+        )
+        for capability, method, key in lists:
+            if capability is not None:
+                with suppress(MCPError):
+                    more[key] = await self._pages(dispatcher, method, key)
         documents, problems = await asyncio.to_thread(read_documents, tools)
-        return Found(tuple(documents), tuple(problems), tuple(_objects(resources)), tuple(_objects(templates)))
+        return Found(tuple(documents), tuple(problems), *(tuple(_objects(one)) for one in more.values()))
 
     async def _pages(self, dispatcher: "JSONRPCDispatcher[Any]", method: str, key: str) -> list[Any]:
         found: list[Any] = []
@@ -252,7 +260,7 @@ class Connection:
         return found
 
     async def _on_message(self, message: object) -> None:
-        if isinstance(message, types.ToolListChangedNotification | types.ResourceListChangedNotification):
+        if isinstance(message, _LIST_CHANGES):
             self._stale.set()
 
     async def _elicit(

@@ -7,7 +7,7 @@ import asyncio
 import os
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,7 @@ from codeplane.core.canonical_json import digest
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import fields, get_logger
 from codeplane.operations.operation import AnyOperation, CallContext
-from codeplane.operations.upstream_names import RESOURCES, SEPARATOR, server_names
+from codeplane.operations.upstream_names import PROMPTS, SEPARATOR, server_names, tool_names
 from codeplane.operations.upstream_tools import (
     UpstreamAnswer,
     UpstreamTool,
@@ -25,6 +25,7 @@ from codeplane.operations.upstream_tools import (
     upstream_operations,
 )
 from codeplane.surfaces.gateway.answers import checked_answer
+from codeplane.surfaces.gateway.holder import OfferedBesides
 from codeplane.surfaces.gateway.resolution import resolved
 from codeplane.workspace.config import load_workspace_settings
 from codeplane.workspace.gateway_settings import GatewaySettings
@@ -92,24 +93,20 @@ class Gateway:
             self._tools = tuple(found)
         return self._tools
 
-    def resources(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the resources of all upstreams that are up, and their templates, under addresses of ours."""
+    def offered(self) -> OfferedBesides:
+        """Return resources, templates and prompts of all upstreams that are up, under names of ours."""
         names = server_names(self._settings.servers)
         with self._lock:
             up = [(names[name], one.found) for name, one in self._connections.items() if one.found is not None]
-        resources = [
-            {**one, "uri": resource_address(name, str(one["uri"]))}
-            for name, found in up
-            for one in found.resources
-            if "uri" in one
-        ]
-        templates = [
-            {**one, "uriTemplate": resource_address(name, str(one["uriTemplate"]))}
-            for name, found in up
-            for one in found.templates
-            if "uriTemplate" in one
-        ]
-        return resources, templates
+        return OfferedBesides(
+            [_readdressed(name, one, "uri") for name, found in up for one in found.resources],
+            [_readdressed(name, one, "uriTemplate") for name, found in up for one in found.templates],
+            [
+                {**one, "name": ours}
+                for name, found in up
+                for one, ours in zip(found.prompts, _prompt_names(name, found.prompts).values(), strict=False)
+            ],
+        )
 
     def listing(self) -> str:
         """Return what differs when other tools or resources are offered than before."""
@@ -139,8 +136,8 @@ class Gateway:
 
     def call(self, tool: UpstreamTool, arguments: Mapping[str, Any], context: CallContext) -> UpstreamAnswer:
         """Carry a call to its upstream and wait for the answer, in the caller's thread."""
-        if tool.state == "resources":
-            result = self.request(tool.server, RESOURCES, {"uri": arguments.get("uri")}, context)
+        if tool.state == "method":
+            result = self.request(tool.server, tool.original, self._params_of(tool, arguments), context)
             result = {"content": _contents(result)}
         else:
             params = {"name": tool.original, "arguments": dict(arguments)}
@@ -148,6 +145,18 @@ class Gateway:
         connection = self._connections.get(tool.server)
         clean = connection.resolved.without_secrets if connection is not None and connection.resolved else str
         return checked_answer(tool.server, result, clean, self._settings.max_answer_bytes)
+
+    def _params_of(self, tool: UpstreamTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the parameters of a method; a prompt is named as its server names it."""
+        if tool.original != PROMPTS:
+            return {"uri": arguments.get("uri")}
+        connection = self._connections.get(tool.server)
+        found = connection.found.prompts if connection is not None and connection.found is not None else ()
+        prefix = server_names(self._settings.servers)[tool.server]
+        own = next((own for own, ours in _prompt_names(prefix, found).items() if ours == arguments.get("name")), None)
+        if own is None:
+            raise CodePlaneError("UPSTREAM_FAILED", f"The MCP server {tool.server} has no such prompt.")
+        return {"name": own, "arguments": arguments.get("arguments") or {}}
 
     def request(
         self, server: str, method: str, params: Mapping[str, Any], context: CallContext | None
@@ -319,9 +328,20 @@ class Gateway:
 
 
 def _contents(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the contents of a resource as blocks of an answer."""
-    listed = result.get("contents")
-    return [{"type": "resource", "resource": one} for one in (listed if isinstance(listed, list) else [])]
+    """Return the contents of a resource, or the messages of a prompt, as blocks of an answer."""
+    for key, kind in (("contents", "resource"), ("messages", "message")):
+        if isinstance(result.get(key), list):
+            return [{"type": kind, kind: one} for one in result[key]]
+    return []
+
+
+def _readdressed(server_name: str, listed: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {**listed, key: resource_address(server_name, str(listed.get(key, "")))}
+
+
+def _prompt_names(server_name: str, prompts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return our names of a server's prompts by its own, in its order."""
+    return tool_names(server_name, dict.fromkeys(str(one.get("name", "")) for one in prompts))
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,15 @@ from codeplane.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from codeplane.surfaces.gateway.gateway import Gateway
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedBesides:
+    """What upstreams offer besides tools, in the form of the protocol."""
+
+    resources: list[dict[str, Any]] = field(default_factory=list)
+    templates: list[dict[str, Any]] = field(default_factory=list)
+    prompts: list[dict[str, Any]] = field(default_factory=list)
 
 
 class GatewayHolder:
@@ -40,9 +50,9 @@ class GatewayHolder:
         gateway = self.gateway
         return gateway.operations() if gateway is not None else {}
 
-    def resources(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the resources of upstreams and their templates."""
-        return self._gateway.resources() if self._gateway is not None else ([], [])
+    def offered(self) -> OfferedBesides:
+        """Return what upstreams offer besides tools."""
+        return self._gateway.offered() if self._gateway is not None else OfferedBesides()
 
     def listing(self) -> str:
         """Return what differs when other tools are offered than before."""

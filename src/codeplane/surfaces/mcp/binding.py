@@ -34,6 +34,7 @@ from codeplane.operations.dispatch import dispatch, nearest_names
 from codeplane.operations.perform import Door, reject
 from codeplane.operations.profiles import Profile, upstream_tools
 from codeplane.operations.tool_list import CALL, CLASSIC, CORE, FOREIGN_MARK, FULL, foreign_names
+from codeplane.surfaces.gateway.holder import OfferedBesides
 from codeplane.surfaces.mcp.first_answers import SERVER_NAME, SERVER_TITLE, instructions_for
 
 META_KEY = "codeplane/meta"
@@ -64,14 +65,14 @@ class ConnectionName:
 
 
 class Upstreams:
-    """What bindings share about upstreams: whose turn calls wait for, which resources there are, who listed tools.
+    """What bindings share about upstreams: whose turn calls wait for, what else upstreams offer, who listed tools.
 
     Invariant: used on the event loop's thread only.
     """
 
-    def __init__(self, resources: Callable[[], tuple[list[Any], list[Any]]] = lambda: ([], [])) -> None:
+    def __init__(self, offered: Callable[[], OfferedBesides] = OfferedBesides) -> None:
         self.limiters: dict[str, anyio.CapacityLimiter] = {}
-        self.resources = resources
+        self.offered = offered
         self._clients: dict[str, ServerSession] = {}
 
     def listed(self, connection: str, session: ServerSession) -> None:
@@ -254,6 +255,8 @@ def build_server(
         on_list_resources=binding.list_resources,
         on_list_resource_templates=binding.list_resource_templates,
         on_read_resource=binding.read_resource,
+        on_list_prompts=binding.list_prompts,
+        on_get_prompt=binding.get_prompt,
     )
     server.middleware.append(_with_registry_errors)
     return server
@@ -369,8 +372,8 @@ class _Binding:
     async def list_resources(
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        resources, _ = await anyio.to_thread.run_sync(self.runner.upstreams.resources)
-        return types.ListResourcesResult(resources=_valid(types.Resource, resources))
+        offered = await anyio.to_thread.run_sync(self.runner.upstreams.offered)
+        return types.ListResourcesResult(resources=_valid(types.Resource, offered.resources))
 
     async def list_resource_templates(
         self, _context: RequestContext, _params: types.PaginatedRequestParams | None
@@ -381,26 +384,48 @@ class _Binding:
             description="A text file of the repository.",
             mime_type="text/plain",
         )
-        _, templates = await anyio.to_thread.run_sync(self.runner.upstreams.resources)
+        offered = await anyio.to_thread.run_sync(self.runner.upstreams.offered)
         return types.ListResourceTemplatesResult(
-            resource_templates=[template, *_valid(types.ResourceTemplate, templates)]
+            resource_templates=[template, *_valid(types.ResourceTemplate, offered.templates)]
         )
 
+    async def list_prompts(
+        self, _context: RequestContext, _params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        offered = await anyio.to_thread.run_sync(self.runner.upstreams.offered)
+        return types.ListPromptsResult(prompts=_valid(types.Prompt, offered.prompts))
+
+    async def get_prompt(self, context: RequestContext, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        server_name = params.name.partition(FOREIGN_MARK)[0]
+        arguments = {"name": params.name, "arguments": dict(params.arguments or {})}
+        blocks = await self._by_method(context, server_name, "prompts/get", arguments)
+        messages = [one["message"] for one in blocks if isinstance(one.get("message"), dict)]
+        return types.GetPromptResult.model_validate({"messages": messages}, by_name=False)
+
     async def _read_of_upstream(self, context: RequestContext, uri: str) -> types.ReadResourceResult:
-        # Loaded already where there is an upstream.
+        # 30 ms that only servers with upstreams need.
         from codeplane.operations.upstream_tools import resource_of  # noqa: PLC0415
 
-        found = resource_of(uri)
-        if found is None:
-            raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri[:200]}.")
-        name, own_uri = found
-        answer = await self.runner.run(name, {"uri": own_uri}, self._caller(context), None)
+        server_name, own_uri = resource_of(uri)
+        blocks = await self._by_method(context, server_name, "resources/read", {"uri": own_uri})
+        contents = [{**one["resource"], "uri": uri} for one in blocks if isinstance(one.get("resource"), dict)]
+        return types.ReadResourceResult.model_validate({"contents": contents}, by_name=False)
+
+    async def _by_method(
+        self, context: RequestContext, server_name: str, method: str, arguments: dict[str, Any]
+    ) -> list[Any]:
+        """Carry out a method of an upstream and return the blocks of its answer."""
+        # As above.
+        from codeplane.operations.upstream_tools import method_of  # noqa: PLC0415
+
+        name = await anyio.to_thread.run_sync(method_of, self.runner.door.operations, server_name, method)
+        if name is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no upstream {server_name[:80]}.")
+        answer = await self.runner.run(name, arguments, self._caller(context), None)
         report = answer if isinstance(answer, ErrorReport) else answer.error
         if report is not None:
             raise MCPError(types.INVALID_PARAMS, report.message, report.as_dict())
-        blocks = getattr(answer.result, "content", []) if isinstance(answer, Answer) else []
-        contents = [{**one["resource"], "uri": uri} for one in blocks if isinstance(one.get("resource"), dict)]
-        return types.ReadResourceResult.model_validate({"contents": contents}, by_name=False)
+        return list(getattr(answer.result, "content", [])) if isinstance(answer, Answer) else []
 
     async def read_resource(
         self, context: RequestContext, params: types.ReadResourceRequestParams

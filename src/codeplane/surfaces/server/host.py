@@ -221,7 +221,7 @@ class ServerHost:
 
     async def _follow_upstreams(self) -> None:
         """Start the upstreams that people have accepted, and follow what they change."""
-        self.upstreams.resources = self.gateway.resources
+        self.upstreams.offered = self.gateway.offered
         loop, changed = asyncio.get_running_loop(), asyncio.Event()
         listing = ""
 
