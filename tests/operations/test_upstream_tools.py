@@ -15,7 +15,13 @@ from codeplane.operations.dispatch import dispatch
 from codeplane.operations.operation import AnyOperation, CallContext
 from codeplane.operations.perform import Door
 from codeplane.operations.undo import UNDO
-from codeplane.operations.upstream_tools import UpstreamAnswer, UpstreamTool, tools_of, upstream_operations
+from codeplane.operations.upstream_tools import (
+    UpstreamAnswer,
+    UpstreamTool,
+    read_documents,
+    tools_of,
+    upstream_operations,
+)
 from codeplane.workspace.gateway_settings import UpstreamSettings
 from codeplane.workspace.workspace import Workspace
 from support.doors import call, caller, error_of, open_test_workspace, result_of
@@ -171,6 +177,14 @@ def test_an_interrupted_call_of_a_dead_server_is_ended_by_the_next_one(workspace
     (open_call,) = workspace.chain.open_calls()
     # The server that carried it out owns it, not an agent that may still be at work for hours.
     assert open_call.owner == workspace.ownership.owner
+
+
+def test_descriptions_that_are_too_large_together_are_left_out() -> None:
+    listed = [{"name": f"t{number}", "description": "x" * 50_000, "inputSchema": SCHEMA} for number in range(100)]
+    found, problems = read_documents(listed)
+    assert 70 < len(found) < 80
+    assert len(found) + len(problems) == 100
+    assert "together" in problems[-1]
 
 
 def test_a_call_needs_an_agent_or_a_person_like_any_other(workspace: Workspace) -> None:

@@ -32,6 +32,7 @@ from codeplane.workspace.workspace import Workspace
 FAMILY: Final = "upstreams"
 MAX_TOOLS: Final = 500
 _MAX_DOCUMENT_BYTES: Final = 64_000
+_MAX_TOTAL_BYTES: Final = 4_000_000
 _MAX_NAME: Final = 200
 _MAX_DEPTH: Final = 40
 _MAX_STRINGS: Final = 2_000
@@ -105,8 +106,12 @@ def read_documents(listed: Sequence[Any]) -> tuple[list[ToolDocument], list[str]
     """Return the tools of a list that can be offered, and why others cannot."""
     found: dict[str, ToolDocument] = {}
     problems: list[str] = []
+    room = _MAX_TOTAL_BYTES
     for one in listed[:MAX_TOOLS]:
         problem = _problem_of(one)
+        room -= _size(one) if not problem else 0
+        if not problem and room < 0:
+            problem = f"is left out: all descriptions together have more than {_MAX_TOTAL_BYTES} bytes"
         if problem:
             name = one.get("name") if isinstance(one, dict) else None
             problems.append(f"{visible_text(str(name)[:60])} {problem}")
