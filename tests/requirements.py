@@ -452,4 +452,34 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
             "test_only_the_block_of_existing_files_is_written",
         ),
     ),
+    "GATEWAY-DOOR": (
+        "a tool of another MCP server is judged, held, recorded and traced like any other call",
+        (
+            "test_a_tool_is_held_whatever_it_says_of_itself",
+            "test_a_held_call_passes_once_after_a_person_has_approved_it",
+            "test_the_same_row_of_a_policy_decides_over_a_call_by_hook_and_by_gateway",
+        ),
+    ),
+    "GATEWAY-PINS": (
+        "nothing starts that no person has accepted, and a changed description waits for one",
+        (
+            "test_a_server_that_came_with_the_repository_does_not_start",
+            "test_a_changed_description_is_held_until_a_person_accepts_it",
+        ),
+    ),
+    "GATEWAY-SECRETS": (
+        "secrets of an upstream reach it alone",
+        (
+            "test_the_secrets_of_an_upstream_are_in_no_answer_no_record_and_no_log",
+            "test_an_upstream_over_http_gets_its_headers_and_nobody_else_sees_them",
+        ),
+    ),
+    "GATEWAY-ROBUST": (
+        "an upstream that misbehaves disturbs nobody",
+        (
+            "test_a_call_that_hangs_ends_with_its_time_limit_and_blocks_nobody",
+            "test_malicious_descriptions_are_left_out_and_the_rest_is_offered",
+            "test_upstreams_end_with_a_server_that_is_killed",
+        ),
+    ),
 }

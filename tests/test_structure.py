@@ -22,6 +22,7 @@ MAY_CATCH_EVERYTHING = {
     "govern/gate.py": 1,
     "operations/perform.py": 3,
     "surfaces/agent_hooks/client.py": 1,
+    "surfaces/gateway/connection.py": 1,
     "surfaces/server/guard.py": 1,
     "surfaces/server/unix_socket.py": 1,
 }

@@ -63,6 +63,14 @@ def _dirty(world: World) -> None:
     write(world.tree, {"a.txt": "changed\n", "new.txt": "new\n"})
 
 
+def _has_upstream(world: World) -> None:
+    write(world.tree, {".codeplane/config.yaml": "gateway: {servers: {toy: {command: toy}}}\n"})
+
+
+def _has_servers_to_import(world: World) -> None:
+    write(world.tree, {"mcp.json": '{"mcpServers": {"toy": {"command": "toy", "env": {"TOY_TOKEN": "secret"}}}}'})
+
+
 def _has_overrides(world: World) -> None:
     folder = ".orchestration/memory/overrides"
     write(world.tree, {f"{folder}/a.json": '{"id": "one", "note": "Take care."}', f"{folder}/b.json": "no JSON"})
@@ -260,6 +268,12 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "set_tree_intent": (Sample({"intent_id": "INT-1"}, _has_intents),),
     "show_connection": (Sample({"agent": "claude"}),),
     "accept_policy": (Sample({}),),
+    "accept_upstream": (Sample({"name": "toy"}, _has_upstream),),
+    "refuse_upstream": (Sample({"name": "toy"}, _has_upstream),),
+    "show_upstream": (Sample({"name": "toy"}, _has_upstream),),
+    "list_upstreams": (Sample({}, _has_upstream),),
+    "import_upstreams": (Sample({"path": "mcp.json"}, _has_servers_to_import),),
+    "show_upstream_import": (Sample({"path": "mcp.json"}, _has_servers_to_import),),
     "add_intent": (Sample({"intent_id": "INT-2", "name": "More", "owned_scope": ["more/**"]}),),
     "anchor_ledger": (Sample({}),),
     "approve_calls": (Sample({"hold_ids": ["hold_none"]}),),

@@ -9,7 +9,7 @@ import pytest
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.processes import ProcessRequest, run_process
-from codeplane.operations.catalog import TOOLS, Catalog
+from codeplane.operations.catalog import TOOLS, Catalog, OfferedTools
 from codeplane.operations.operation import AnyOperation
 from codeplane.operations.perform import Door
 from codeplane.surfaces.server.facts import try_server_lock
@@ -43,8 +43,9 @@ def host(repo: Path) -> Iterator[ServerHost]:
 
 
 def _asked(host: ServerHost) -> list[str]:
-    assert isinstance(host.door.operations, _Asked)
-    return host.door.operations.names
+    assert isinstance(host.door.operations, OfferedTools)
+    assert isinstance(host.door.operations.own, _Asked)
+    return host.door.operations.own.names
 
 
 def test_a_server_imports_every_operation_and_tells_of_one_that_cannot_be(host: ServerHost) -> None:

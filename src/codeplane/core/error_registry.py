@@ -181,6 +181,13 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
         (9015, "MEMORY_PROVISIONAL_EXPIRED", FIX, "The plan cites a memory that has expired.", "Cite another source."),
         (9003, "EXPERIENCE_NOT_FOUND", FIX, "There is no such experience.", "Find it with search_experiences; its id is in the answer."),
     ),
+    "Upstreams": (
+        (11001, "UPSTREAM_UNAVAILABLE", RETRY, "An MCP server behind the gateway cannot be reached.", "Call again later; `cpl gateway show` says what is wrong with it."),
+        (11002, "UPSTREAM_TIMEOUT", RETRY, "An MCP server behind the gateway did not answer in time.", "Look first whether the call had an effect; a person can raise gateway.call_timeout_sec."),
+        (11003, "UPSTREAM_FAILED", FIX, "An MCP server behind the gateway refused the call or broke off.", "Correct the call as the message says; after a break look first whether it had an effect."),
+        (11004, "UPSTREAM_TOOL_CHANGED", PERSON, "The tool is not as a person accepted it.", "A person compares and accepts it: `cpl gateway show`, `cpl gateway accept`."),
+        (11005, "UPSTREAM_NOT_ACCEPTED", PERSON, "No person has accepted this MCP server.", "A person runs `cpl gateway accept` with its name."),
+    ),
     "Controller": (
         (10001, "PLAN_MISSING_REQUIRED_FIELDS", FIX, "A field of the plan or an argument is missing or has the wrong type.", "Send what the violations name."),
         (10002, "PLAN_SCOPE_VIOLATION", FIX, "A path, symbol, node or verb is outside the scope of this turn.", "Name only files of list_scoped_files and nodes of the plan."),

@@ -96,6 +96,11 @@ def setting(
     return field(default=default, metadata=metadata)
 
 
+def names(*, doc: str) -> Any:
+    """Declare a dataclass field that holds a mapping whose names the user chooses; empty by default."""
+    return field(default_factory=lambda: MappingProxyType({}), metadata={"doc": doc})
+
+
 def nested(cls: type[T], *, doc: str) -> T:
     """Declare a dataclass field that holds a group of settings, each at its own default."""
     return field(default_factory=cls, metadata={"doc": doc})
@@ -139,12 +144,13 @@ def _rows(cls: type, prefix: str, base: object) -> Iterator[SettingRow]:
         yield SettingRow(key, slot.kind.type_text(), default, slot.doc, slot.kind.limits_text())
         inner = slot.kind.item or slot.kind
         if is_dataclass(inner.base):
-            yield from _rows(inner.base, key + ("[]." if slot.kind.item else "."), MISSING)
+            part = ".<name>." if slot.kind.base is dict else "[]." if slot.kind.item else "."
+            yield from _rows(inner.base, key + part, MISSING)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What a field takes. `base` is a scalar type, an enum, a settings class, or tuple (then `item` is set)."""
+    """What a field takes. `base` is a scalar type, an enum, a settings class, or tuple or dict (then `item` is set)."""
 
     base: type
     choices: tuple[object, ...] = ()
@@ -161,7 +167,7 @@ class _Kind:
     def type_text(self) -> str:
         """Name the type in the reader's words, without limits."""
         if self.item is not None:
-            text = f"list of {self.item.type_text()}"
+            text = f"{'mapping of names to' if self.base is dict else 'list of'} {self.item.type_text()}"
         elif self.choices:
             text = "one of " + ", ".join(_choice_text(choice) for choice in self.choices)
         elif is_dataclass(self.base):
@@ -214,7 +220,7 @@ def _slots(cls: type) -> Mapping[str, _Slot]:
     return MappingProxyType(slots)
 
 
-def _kind_of(annotation: Any, metadata: Mapping[str, Any]) -> _Kind:
+def _kind_of(annotation: Any, metadata: Mapping[str, Any]) -> _Kind:  # noqa: PLR0911 - one line for each kind.
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         rest = [argument for argument in arguments if argument is not NoneType]
@@ -222,6 +228,8 @@ def _kind_of(annotation: Any, metadata: Mapping[str, Any]) -> _Kind:
             return replace(_kind_of(rest[0], metadata), is_optional=True)
     elif origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
         return _Kind(tuple, item=_kind_of(arguments[0], metadata))
+    elif origin is Mapping and arguments[0] is str:
+        return _Kind(dict, item=_kind_of(arguments[1], metadata))
     elif origin is Literal:
         return _Kind(type(arguments[0]), choices=arguments)
     elif isinstance(annotation, type) and issubclass(annotation, Enum):
@@ -309,6 +317,8 @@ class _Binder:
     def _read(self, value: Value, kind: _Kind, key: str) -> Any:
         if kind.is_optional and _is_null(value):
             return None
+        if kind.base is dict:
+            return self._read_names(value, kind, key)
         if kind.item is not None:
             return self._read_list(value, kind, key)
         if is_dataclass(kind.base):
@@ -327,6 +337,15 @@ class _Binder:
         item_kind = cast("_Kind", kind.item)
         items = tuple(self._read(item, item_kind, f"{key}[{i}]") for i, item in enumerate(expanded.items))
         return _BAD if any(item is _BAD for item in items) else items
+
+    def _read_names(self, value: Value, kind: _Kind, key: str) -> Any:
+        """Build a mapping whose names the user chooses."""
+        mapping = self._as_mapping(value, kind, key)
+        if mapping is None:
+            return _BAD
+        item_kind = cast("_Kind", kind.item)
+        items = {entry.key: self._read(entry.value, item_kind, f"{key}.{entry.key}") for entry in mapping.entries}
+        return _BAD if any(item is _BAD for item in items.values()) else MappingProxyType(items)
 
     def _read_item(self, value: Value, kind: _Kind, key: str) -> Any:
         """Build a settings class that is one value: an item of a list, or a mapping that may be null."""

@@ -192,7 +192,10 @@ class Rulebook:
         return tuple(one for text, file in self.policies if text.is_accepted for one in file.read_only.commands)
 
     def is_read_only_tool(self, name: str) -> bool:
-        """Tell whether an accepted policy file says that a tool of others only reads."""
+        """Tell whether an accepted policy file says that a tool of others only reads; a stricter rule weighs more."""
+        stricter = (rule.operations for _, rule in self.rules() if rule.decide != "allow")
+        if any(fnmatchcase(name, pattern) for operations in stricter for pattern in operations):
+            return False
         accepted = (file.read_only.tools for text, file in self.policies if text.is_accepted)
         return any(fnmatchcase(name, pattern) for tools in accepted for pattern in tools)
 

@@ -44,6 +44,7 @@ from codeplane.operations.outside_calls import (
 )
 from codeplane.operations.perform import Door, begin_outside, finish_outside, perform
 from codeplane.operations.select_in_shell import cpl_words, selected_in_shell
+from codeplane.operations.upstream_names import OWN_SERVER, SEPARATOR
 from codeplane.workspace.command_bracket import CommandBracket, Mark
 from codeplane.workspace.outside_book import ENDED, HELD, OPEN, REFUSED, OutsideBook, OutsideEntry
 from codeplane.workspace.workspace import Workspace
@@ -66,6 +67,18 @@ def answer_event(door: Door, event: AgentEvent) -> AgentDecision:
     except CodePlaneError as error:
         _log.warning("an agent's event failed", extra=fields(event=event.name, error=error.code, reason=error.message))
         return refused(error.report()) if event.kind is EventKind.BEFORE_TOOL and may_change(event.tool) else NO_OPINION
+
+
+def with_upstream_tool(door: Door, event: AgentEvent) -> AgentEvent:
+    """Return an event about an upstream's tool behind our own server as one about our own operation.
+
+    The door judges that call when it arrives; judged here as well, it would be decided and recorded twice.
+    """
+    tool, own = event.tool, f"{OWN_SERVER}{SEPARATOR}"
+    if tool is None or tool.kind is not ToolKind.FOREIGN or not tool.operation.startswith(own):
+        return event
+    name = tool.operation.removeprefix(own)
+    return replace(event, tool=replace(tool, operation=name, kind=ToolKind.OWN)) if name in door.operations else event
 
 
 def refused(report: ErrorReport) -> AgentDecision:

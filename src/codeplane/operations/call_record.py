@@ -16,7 +16,7 @@ from codeplane.operations.answer import Outcome, ResourceLink
 from codeplane.operations.cursors import Position
 from codeplane.operations.evidence import Evidence
 from codeplane.operations.models import Request, Result
-from codeplane.operations.operation import AnyOperation, CallContext, Plan
+from codeplane.operations.operation import AnyOperation, AskClient, CallContext, Plan
 
 if TYPE_CHECKING:
     from codeplane.workspace.command_bracket import Mark
@@ -44,7 +44,10 @@ class RunningProgram:
 
 @dataclass(frozen=True, slots=True)
 class CallControls:
-    """The caller's side of a running call: where progress goes and whether the caller still waits."""
+    """The caller's side of a running call: where progress goes and whether the caller still waits.
+
+    `ask_client` puts a question of an upstream to the person behind the client; None when that is not possible.
+    """
 
     report_progress: Callable[[float, float | None, str], None] = _ignore_progress
     is_cancelled: Callable[[], bool] = _never
@@ -54,6 +57,7 @@ class CallControls:
     position: Position | None = None
     given_intent: str | None = None
     given_class: str | None = None
+    ask_client: AskClient | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Those of the catalog are kept in `cards.json`; `make reference` writes it and a 
 import json
 from collections.abc import Mapping
 
-from codeplane.operations.catalog import Catalog
+from codeplane.operations.catalog import Catalog, OfferedTools
 from codeplane.operations.operation import AnyOperation, Audience
 from codeplane.operations.schema import input_schema, result_schema
 from codeplane.operations.tool_list import Card, stored_cards
@@ -16,6 +16,9 @@ def cards_of(operations: Mapping[str, AnyOperation]) -> tuple[Card, ...]:
     """Return the cards of the tools among these operations, in their order."""
     if isinstance(operations, Catalog):
         return stored_cards()
+    if isinstance(operations, OfferedTools):
+        foreign = map(_card, operations.foreign().values())
+        return (*stored_cards(), *(card for card in foreign if card["upstream"]["state"] in {"pinned", "changed"}))
     return tuple(_card(one) for one in operations.values() if one.audience is Audience.AGENT)
 
 
@@ -25,6 +28,8 @@ def cards_text(operations: Mapping[str, AnyOperation]) -> str:
 
 
 def _card(operation: AnyOperation) -> Card:
+    if operation.card is not None:
+        return operation.card
     return {
         "name": operation.name,
         "summary": operation.summary,

@@ -1,6 +1,6 @@
 """All operations, in alphabetical order. Adding one takes one file and one line here, under its audience."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 
 from codeplane.core.errors import CodePlaneError
@@ -102,6 +102,7 @@ _TOOLS = (
 _COMMANDS = {
     "accept_hooks": "manage_policy",
     "accept_policy": "manage_policy",
+    "accept_upstream": "manage_gateway",
     "add_intent": "manage_intents",
     "add_lesson": "manage_lessons",
     "agent_context": "agent_context",
@@ -128,6 +129,7 @@ _COMMANDS = {
     "import_intents": "manage_intents",
     "import_memory": "manage_memory",
     "import_trace": "manage_trace",
+    "import_upstreams": "import_upstreams",
     "init_memory": "manage_memory",
     "list_agents": "manage_agents",
     "list_approvals": "answer_approvals",
@@ -142,10 +144,12 @@ _COMMANDS = {
     "list_runs": "codeplane.controller.people",
     "list_tasks": "manage_tasks",
     "list_turn_errors": "codeplane.controller.people",
+    "list_upstreams": "manage_gateway",
     "memory_status": "manage_memory",
     "merge_memory": "manage_memory",
     "open_task": "manage_tasks",
     "promote_experience": "manage_memory",
+    "refuse_upstream": "manage_gateway",
     "repair_memory": "manage_memory",
     "reset_task_budget": "manage_tasks",
     "review_memory": "review_memory",
@@ -163,6 +167,8 @@ _COMMANDS = {
     "show_rows": "read_ledger",
     "show_run": "codeplane.controller.people",
     "show_task": "manage_tasks",
+    "show_upstream": "manage_gateway",
+    "show_upstream_import": "import_upstreams",
     "trace_stats": "manage_trace",
     "verify_ledger": "read_ledger",
     "verify_memory": "manage_memory",
@@ -273,6 +279,45 @@ class Catalog(Mapping[str, AnyOperation]):
     def __len__(self) -> int:
         """Return how many there are."""
         return len(self._names)
+
+
+class OfferedTools(Mapping[str, AnyOperation]):
+    """The tools of the catalog and, after them, those that `foreign` returns: the tools of upstreams as they are now.
+
+    `why_missing` tells of a name that is neither what is wrong with its upstream; None when it is of none.
+    Invariant: a name of the catalog is never a foreign tool.
+    """
+
+    def __init__(
+        self,
+        own: Catalog,
+        foreign: Callable[[], Mapping[str, AnyOperation]],
+        why_missing: Callable[[str], CodePlaneError | None],
+    ) -> None:
+        self.own = own
+        self.foreign = foreign
+        self.why_missing = why_missing
+
+    def __getitem__(self, name: str) -> AnyOperation:
+        """Return the operation of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return self.own[name] if name in self.own else self.foreign()[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is an operation of that name."""
+        return name in self.own or name in self.foreign()
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names, those of the catalog first."""
+        yield from self.own
+        yield from self.foreign()
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.own) + len(self.foreign())
 
 
 # What agents can call: the door of MCP, of `call` and of programs knows nothing else.

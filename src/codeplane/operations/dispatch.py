@@ -13,6 +13,7 @@ from codeplane.core.callers import Caller
 from codeplane.core.errors import CodePlaneError
 from codeplane.operations.answer import Answer
 from codeplane.operations.call_record import CallControls
+from codeplane.operations.catalog import OfferedTools
 from codeplane.operations.cursors import FIELD, Position, check_same_question, has_cursor, read_cursor, with_first_page
 from codeplane.operations.models import Request, Understanding
 from codeplane.operations.operation import AnyOperation, Example
@@ -68,13 +69,16 @@ def find_operation(door: Door, name: str) -> AnyOperation:
     """Return the operation of that name.
 
     Raises:
-        CodePlaneError: UNKNOWN_OPERATION with the nearest names.
+        CodePlaneError: UNKNOWN_OPERATION with the nearest names, or what is wrong with the tool's upstream.
     """
     if name.startswith(door.workspace.switched_off):
         raise CodePlaneError("REFACTOR_DISABLED")
     operation = door.operations.get(name)
     if operation is not None:
         return operation
+    problem = door.operations.why_missing(name) if isinstance(door.operations, OfferedTools) else None
+    if problem is not None:
+        raise problem
     near = nearest_names(name, door.operations)
     raise CodePlaneError(
         "UNKNOWN_OPERATION",
@@ -189,7 +193,7 @@ _CALL_ALIASES = frozenset({"name", "tool", "op", "params", "args", "input"})
 
 def _take_session(caller: Caller, operation: AnyOperation, arguments: dict[str, Any]) -> tuple[Caller, dict[str, Any]]:
     """Take `session_id` out of the arguments; any operation accepts it, unless it has a field of that name."""
-    if "session_id" not in arguments or "session_id" in operation.request_type.model_fields:
+    if "session_id" not in arguments or "session_id" in operation.own_arguments:
         return caller, arguments
     rest = {key: value for key, value in arguments.items() if key != "session_id"}
     session_id = arguments["session_id"]
@@ -206,7 +210,7 @@ def _take_metadata(
     """Take the description of a change out of the arguments; every changing operation accepts it."""
     if not operation.effect.mutates:
         return controls, arguments
-    known = operation.request_type.model_fields
+    known = operation.own_arguments
     given = {
         name: arguments[name] for name in ("intent_id", "mutation_class") if name in arguments and name not in known
     }

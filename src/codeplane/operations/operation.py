@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from codeplane.languages.facts import Definition
     from codeplane.workspace.git_bracket import GitOutcome
 
+# Takes the parameters of an elicitation of MCP, returns its result.
+AskClient = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
 RequestT = TypeVar("RequestT", bound=Request)
 ResultT = TypeVar("ResultT", bound=Result)
 
@@ -72,6 +75,7 @@ class CallContext:
     `position` is where the previous page ended, None on the first page; `next_page` returns the cursor of the next one.
     `seen` takes the hashes of files that the answer shows, `noted` what else belongs in the call's row.
     `definitions` takes those of files that were written, by path, so that nobody has to parse them again.
+    `ask_client` puts a question to the person behind the client, None where that is not possible.
     `judge` asks the gate about paths that became known only while the call runs; a refusal ends the call there.
     """
 
@@ -95,6 +99,7 @@ class CallContext:
     next_page: Callable[[Mapping[str, Any]], str] = lambda _position: ""
     judge: Callable[[Iterable[str]], None] = lambda _paths: None
     fresh_index: Callable[[], bool] = lambda: False
+    ask_client: AskClient | None = None
 
     def check_cancelled(self) -> None:
         """Raise if the caller cancelled.
@@ -155,7 +160,9 @@ class Operation(Generic[RequestT, ResultT]):
     differences afterwards can be undone, and a failed call is rolled back at once.
     `git_hooks` names the git hooks that a call may run, besides those that every change by git runs.
     `preview` shows a person what a held call would do. `reaches_network` marks operations that may contact a remote,
-    `reaches_all` those through which every other operation can be called. `tool_class` says whose tool it is.
+    `reaches_all` those through which every other operation can be called. `tool_class` says whose tool it is;
+    `is_carried_out_here` marks one of somebody else that this process calls. `card` is what clients learn about a tool
+    whose description comes from elsewhere.
     """
 
     name: str
@@ -185,15 +192,25 @@ class Operation(Generic[RequestT, ResultT]):
     git_hooks: tuple[str, ...] = ()
     complete: Callable[[CallContext, ResultT], ResultT] | None = None
     tool_class: ToolClass = "own"
+    is_carried_out_here: bool = False
+    card: Mapping[str, Any] | None = None
+
+    @property
+    def own_arguments(self) -> frozenset[str]:
+        """Return the names of its arguments: none of them means anything else here."""
+        described = (self.card or {}).get("input_schema", {}).get("properties", {})
+        return frozenset((*self.request_type.model_fields, *described))
 
     @property
     def is_outside(self) -> bool:
-        """Tell whether somebody else carries it out: an agent with its own tools, or another MCP server."""
+        """Tell whether it is somebody else's: an agent's own tool, or one of another MCP server."""
         return self.tool_class != "own"
 
     @property
     def schema_digest(self) -> str:
         """Return a digest of this operation's description; approvals are bound to it."""
+        if self.card is not None:
+            return str(self.card["upstream"]["digest"])
         return _schema_digest(self.name, self.summary, self.request_type)
 
     @property

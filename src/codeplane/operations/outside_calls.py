@@ -88,6 +88,9 @@ class Ending:
     originals: Mapping[str, bytes] = field(default_factory=dict)
 
 
+_NO_ENDING: Final = Ending()
+
+
 def request_of(workspace: Workspace, tool: ToolUse, cwd: str) -> OutsideRequest:
     """Return a tool call with its paths as the repository knows them."""
     base = _directory(workspace.root, os.path.join(cwd, tool.directory))  # noqa: PTH118 - text of an agent.
@@ -126,7 +129,7 @@ def outside_operation(
         effect=classes.effect,
         plan=lambda context, given: _plan(context, given, tool, ended),
         render=lambda result: result.model_dump_json(exclude_defaults=True),
-        complete=lambda context, result: _complete(context, result, tool, request, ended),
+        complete=lambda context, result: completed(context, result, tool, request, ended),
         snapshots=classes.effect.mutates,
         tool_class=classes.tool_class,
         examples=(Example("As an agent's hook tells it", {}),),
@@ -193,8 +196,8 @@ def _check_reads(workspace: Workspace, request: OutsideRequest) -> None:
         raise CodePlaneError("PROTECTED_PATH", "The secrets of CodePlane are not read by tools.")
 
 
-def _complete(
-    context: CallContext, result: OutsideResult, tool: ToolUse, request: OutsideRequest, ending: Ending
+def completed(
+    context: CallContext, result: OutsideResult, tool: ToolUse, request: OutsideRequest, ending: Ending = _NO_ENDING
 ) -> OutsideResult:
     """Add what the snapshot shows, what it means, and what it was not to do."""
     bracket = context.bracket
@@ -311,6 +314,11 @@ def _directory(root: Path, cwd: str) -> Path:
         if f"{real}/".startswith(f"{top}/") and Path(real).is_dir():
             return root / os.path.relpath(real, top)
     return root
+
+
+def place_of(root: Path, text: str) -> RepoPath | str:
+    """Return a path of the repository that is named from its top, or the absolute path of a place outside of it."""
+    return _place(root, root, text)
 
 
 def _place(root: Path, base: Path, text: str) -> RepoPath | str:

@@ -349,7 +349,8 @@ def _append_begun(door: Door, call: Call) -> None:
         "begun", call.label, body, call.call_id, call.operation.name, None, workspace.repository.worktree_id
     )
     owner, limits = workspace.ownership.owner, workspace.task_limits()
-    call_owner = OUTSIDE_OWNER if call.operation.is_outside else owner
+    is_elsewhere = call.operation.is_outside and not call.operation.is_carried_out_here
+    call_owner = OUTSIDE_OWNER if is_elsewhere else owner
     wanted = Reservation(begun, call.budget, owner, limits, workspace.snapshot(), call_owner)
     reserved = workspace.tasks.reserve(wanted)
     call.task = reserved.task
@@ -372,7 +373,7 @@ def _take_snapshot(door: Door, call: Call) -> None:
     workspace, effects = door.workspace, call.effects
     if call.operation.is_outside:
         bracket: Bracket = workspace.command_bracket(call.call_id)
-        bracket.begin(effects.touched, has_hooks=not effects.touched)
+        bracket.begin(effects.touched, has_hooks=effects.destructive or not effects.touched)
     else:
         bracket = workspace.git_bracket(call.call_id)
         bracket.begin(effects.touched, has_hooks=call.has_hooks or bool(effects.commands))
@@ -432,6 +433,7 @@ def _new_context(door: Door, call: Call, session: Session) -> CallContext:
         session=session,
         report_progress=call.controls.report_progress,
         is_cancelled=call.controls.is_cancelled,
+        ask_client=call.controls.ask_client,
         warnings=call.warnings,
         incomplete=call.incomplete,
         position=call.controls.position,

@@ -77,7 +77,7 @@ def _traced(
 
 def _outcome(workspace: Workspace, operation: AnyOperation | None, begun: LedgerRow) -> Recovered:
     recover = operation.recover if operation is not None else None
-    if operation is not None and operation.snapshots:
+    if operation is not None and operation.snapshots and not operation.is_outside:
         # 30 ms that only changes by git that were interrupted need.
         from codeplane.operations.git_change import recover_git  # noqa: PLC0415
 

@@ -13,6 +13,8 @@ _NULL = {"type": "null"}
 
 def input_schema(operation: AnyOperation) -> dict[str, Any]:
     """Return the schema of an operation's arguments; fields that small tool lists leave out are marked `rare`."""
+    if operation.card is not None:
+        return dict(operation.card["input_schema"])
     schema = _short_schema(operation.request_type)
     schema.pop("description", None)
     return schema

@@ -17,6 +17,8 @@ CONTROLLER = "controller"
 FULL = "full"
 NAMED = (CORE, CLASSIC, MEMORY, CONTROLLER)
 CALL = "call"
+# What the names of upstreams' tools have, and no operation of ours.
+FOREIGN_MARK = "__"
 # Marks a field that small tool lists leave out; it is still accepted.
 RARE = "rare"
 # The name under which small tool lists show a field; it is one of its aliases.
@@ -45,13 +47,21 @@ def choose(wanted: str, cards: Iterable[Card]) -> list[str] | None:
         return list(by_name)
     if wanted in NAMED:
         return [name for name, card in by_name.items() if wanted in card["profiles"]]
-    names = [part.strip() for part in wanted.split(",") if part.strip()]
-    if not names or any(name not in by_name for name in names):
+    listed = [part.strip() for part in wanted.split(",") if part.strip()]
+    foreign = foreign_names(wanted)
+    if not listed or any(name not in by_name and name not in foreign for name in listed):
         return None
-    if _SELECT in by_name and _SELECT not in names and any(by_name[name]["mutates"] for name in names):
+    names = [name for name in listed if name not in foreign]
+    if _SELECT in by_name and _SELECT not in names and (foreign or any(by_name[name]["mutates"] for name in names)):
         # Where intents are enforced, nothing can be changed without it.
         names.append(_SELECT)
     return names
+
+
+def foreign_names(wanted: str) -> tuple[str, ...]:
+    """Return the names in a list that are tools of upstreams: they may appear later than the list is made."""
+    names = (part.strip() for part in wanted.split(","))
+    return tuple(dict.fromkeys(name for name in names if FOREIGN_MARK in name))
 
 
 def tool_documents(wanted: str, cards: Sequence[Card]) -> list[dict[str, Any]] | None:

@@ -18,6 +18,7 @@ from codeplane.store.graph.settings import GraphSettings
 from codeplane.testrun.settings import SuiteSettings
 from codeplane.workspace.context_settings import ContextSetting, declared_contexts, read_contexts_file
 from codeplane.workspace.controller_settings import ControllerSettings
+from codeplane.workspace.gateway_settings import GatewaySettings
 from codeplane.workspace.places import Places
 
 
@@ -134,6 +135,7 @@ class Settings:
     tests: SuiteSettings = setting(SuiteSettings(), doc="Running tests.")
     memory: MemorySettings = setting(MemorySettings(), doc="What was learned.")
     controller: ControllerSettings = setting(ControllerSettings(), doc="Plans and runs of the controller.")
+    gateway: GatewaySettings = nested(GatewaySettings, doc="MCP servers of others behind CodePlane.")
     graph: GraphSettings = nested(GraphSettings, doc="Where the graph is kept.")
     tasks: TaskSettings = setting(TaskSettings(), doc="How much one task may do.")
     retention: RetentionSettings = setting(RetentionSettings(), doc="How long the ledger keeps its rows.")
@@ -162,6 +164,7 @@ LOOSENING: Final[Mapping[str, str]] = {
     "controller.turn_endpoint": "more",
     "edits.allowed": "other",
     "edits.undo_bytes": "less",
+    "gateway.servers": "other",
     "graph.neo4j.allowed_hosts": "other",
     "graph.neo4j.database": "other",
     "graph.neo4j.url": "other",
@@ -194,7 +197,9 @@ HARMLESS: Final = frozenset(
         "controller.connectors.cache_sec", "controller.connectors.connect_timeout_sec",
         "controller.connectors.jira.criteria_fields", "controller.connectors.jira.flavour",
         "controller.connectors.timeout_sec",
-        "defaults.divergence_behavior", "defaults.max_parallel_contexts", "hooks.wait_seconds", "index.overlay",
+        "defaults.divergence_behavior", "defaults.max_parallel_contexts", "gateway.call_timeout_sec",
+        "gateway.in_core", "gateway.max_answer_bytes", "gateway.start_timeout_sec",
+        "hooks.wait_seconds", "index.overlay",
         "lint.exclude", "lint.timeout_sec",
         "memory.byte_budget_default", "memory.consolidation_threshold", "memory.max_cells_per_scene",
         "memory.max_cells_total", "memory.max_experiences_total", "memory.friction.rejection_threshold",

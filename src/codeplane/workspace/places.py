@@ -45,6 +45,11 @@ class UserPlaces:
         return self.state / "governance"
 
     @property
+    def upstream_secrets(self) -> Path:
+        """Return the directory with the secrets of MCP servers of others, by repository, a file each."""
+        return self.state / "upstreams"
+
+    @property
     def policy(self) -> Path:
         """Return the user's own policy file, for all repositories."""
         return self.config / "hook_policy.yaml"
@@ -160,6 +165,11 @@ class Places:
     def graph(self) -> Path:
         """Return the directory of the graph: its database, its lock and what was exported."""
         return self.private / "graph"
+
+    @property
+    def upstreams(self) -> Path:
+        """Return the directory in which the server tells how its upstreams are."""
+        return self.private / "upstreams"
 
     @property
     def tokens(self) -> Path:

@@ -38,6 +38,8 @@ def removables(workspace: Workspace) -> tuple[Removable, ...]:
     found += [
         Removable("the key and the newest head of the ledger", user.ledger_seals / repo_id),
         Removable("what a person has accepted", user.governance / f"{repo_id}.json"),
+        Removable("which MCP servers a person has accepted", user.governance / f"{repo_id}.upstreams.json"),
+        Removable("the secrets of MCP servers", workspace.upstream_secrets),
     ]
     refs = tuple(ask_git(workspace.root, "for-each-ref", "--format=%(refname)", *_REFS).decode().split())
     kept = [one for one in found if one.path is not None and one.path.exists()]

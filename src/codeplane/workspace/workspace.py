@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from codeplane.edit.records import RecordStore
     from codeplane.govern.shell_risk.context import ShellContext
     from codeplane.govern.shell_risk.report import RiskVerdict
+    from codeplane.govern.upstream_pins import PinStore
     from codeplane.index.reconcile import IndexState
     from codeplane.index.repository_index import RepositoryIndex
     from codeplane.languages.facts import Definition
@@ -112,6 +113,7 @@ class Workspace:
         self.loaded = loaded
         self.clock = clock
         self.ids = ids
+        self.overrides: tuple[str, ...] = ()
         self.events = EventBus()
         self._tracked = TrackedView(repository)
         self.programs = ProgramFinder(repository)
@@ -172,6 +174,19 @@ class Workspace:
             OSError: the key cannot be stored.
         """
         return self._ledger_anchor().keep_key().sign("acceptance", text)
+
+    @cached_property
+    def upstream_pins(self) -> "PinStore":
+        """Return which MCP servers of others a person has accepted, with their tools."""
+        # 5 ms that only repositories with upstreams need.
+        from codeplane.govern.upstream_pins import PinStore  # noqa: PLC0415
+
+        return PinStore(self.places.user.governance / f"{self.repo_id}.upstreams.json", self._sign_acceptance)
+
+    @property
+    def upstream_secrets(self) -> Path:
+        """Return the directory with the secrets of this repository's upstreams; no other repository refers to them."""
+        return self.places.user.upstream_secrets / self.repo_id
 
     def _ledger_anchor(self) -> Anchor:
         return Anchor(self.places.user.ledger_seals, self.repo_id, self.places.ledger)
@@ -764,7 +779,9 @@ def open_workspace(request: WorkspaceRequest) -> Workspace:
     places = places_for(repository, request.user or user_places())
     loaded = load_workspace_settings(places, request.overrides)
     prepare_private(places)
-    return Workspace(repository, places, loaded, request.clock or SystemClock(), request.ids or RandomIds())
+    workspace = Workspace(repository, places, loaded, request.clock or SystemClock(), request.ids or RandomIds())
+    workspace.overrides = tuple(request.overrides)
+    return workspace
 
 
 def locate_places(start: Path, user: UserPlaces | None = None) -> Places:

@@ -19,8 +19,8 @@ from codeplane.operations.agent_events import (
     ToolUse,
 )
 from codeplane.operations.catalog import TOOLS
+from codeplane.operations.upstream_names import OWN_SERVER, SEPARATOR
 
-OWN_SERVER: Final = "codeplane"
 _MAX_TEXT: Final = 16_000_000
 
 
@@ -117,7 +117,7 @@ def tool_use(
         server, tool = split
         if server == OWN_SERVER and tool in TOOLS:
             return ToolUse(name, tool, ToolKind.OWN, representable(given))
-        return ToolUse(name, f"{server}__{tool}", ToolKind.FOREIGN, representable(given))
+        return ToolUse(name, f"{server}{SEPARATOR}{tool}", ToolKind.FOREIGN, representable(given))
     operation = f"{adapter.agent}:{name}"
     shape = adapter.shapes.get(name)
     if shape is None:

@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import get_logger
-from codeplane.operations.agent_calls import answer_event, connection_of, is_waiting
+from codeplane.operations.agent_calls import answer_event, connection_of, is_waiting, with_upstream_tool
 from codeplane.operations.agent_events import AgentDecision, AgentEvent, EventKind, Reply, ToolKind
 from codeplane.surfaces.agent_hooks.adapter import Adapter
 from codeplane.surfaces.agent_hooks.processes import agent_process
@@ -63,6 +63,7 @@ class HookServer:
     async def _answered(self, sent: _Sent) -> tuple[int, bytes, bytes]:
         try:
             adapter, event = await self._in_thread(_read, sent)
+            event = await self._in_thread(with_upstream_tool, self._host.door, event)
             self._announce(event)
             decision = await self._in_thread(answer_event, self._host.door, event)
             decision = await self._waited(adapter, event, decision)

@@ -14,6 +14,7 @@ from codeplane.core.printable import counted
 from codeplane.core.redaction import redact
 from codeplane.core.version import VERSION
 from codeplane.operations.agent_connections import connections
+from codeplane.operations.manage_gateway import Upstream, upstreams
 from codeplane.surfaces.agent_hooks.canary import gate_state
 from codeplane.surfaces.cli.call_command import run_tool
 from codeplane.surfaces.cli.main import FINDINGS, OK
@@ -84,6 +85,7 @@ def run_checks(places: Places, overrides: tuple[str, ...]) -> list[Check]:
                 _verdict("test runners", lambda: _runners(workspace)),
             ]
             checks += gate_checks(workspace)
+            checks += upstream_checks(workspace)
     except CodePlaneError as error:
         checks.append(Check("private directory", "problem", error.report().as_text()))
     checks.append(_verdict("server", lambda: _server(places)))
@@ -99,6 +101,27 @@ def gate_checks(workspace: Workspace) -> list[Check]:
         told = "; ".join(state.problems) or "blocks what is forbidden, lets reads pass"
         found.append(Check(f"gate of {connection.agent}", "problem" if state.problems else "ok", told + gaps))
     return found or [Check("gates", "not available", "no agent is connected (`cpl connect`)")]
+
+
+def upstream_checks(workspace: Workspace) -> list[Check]:
+    """Return a verdict on each MCP server of others: accepted, up, and whether its tools wait for a person."""
+    is_served = running_server(workspace.places) is not None
+    return [_upstream_check(one, is_served=is_served) for one in upstreams(workspace)]
+
+
+def _upstream_check(one: Upstream, *, is_served: bool) -> Check:
+    name = f"upstream {one.name}"
+    if not one.accepted:
+        return Check(name, "not available", f"no person has accepted it (cpl gateway accept {one.name})")
+    pinned = sum(tool.state == "pinned" for tool in one.tools)
+    told = f"{counted(pinned, 'tool')} pinned"
+    if one.held:
+        return Check(name, "problem", f"{told}, {one.held} held for a person (cpl gateway show {one.name})")
+    if not is_served:
+        return Check(name, "not available", f"{told}; it runs with the server")
+    if one.state == "up":
+        return Check(name, "ok", f"up, {told}")
+    return Check(name, "problem", f"{one.state}: {one.error or 'no reason known'} (cpl gateway show {one.name})")
 
 
 def _verdict(name: str, check: Callable[[], str]) -> Check:

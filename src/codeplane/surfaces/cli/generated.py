@@ -52,6 +52,10 @@ _GROUP_HELP = {
 
         An agent with that profile has one tool, `controller_turn`. It changes nothing before a plan was accepted, and
         a plan is accepted only with evidence that was really read.""",
+    "gateway": """Connect MCP servers of others, accept them, and see how they are.
+
+        Agents call their tools through CodePlane: judged, held, recorded. A server starts only after a person has
+        accepted it; a tool that its server changes afterwards waits until a person has accepted that, too.""",
     "graph": """Build, look at and export the graph of what the team has written down.
 
         The seeds are JSON lines below .orchestration/graph/seed: nodes, edges, policies and recipes. `sync` replaces

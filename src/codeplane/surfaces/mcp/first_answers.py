@@ -88,7 +88,11 @@ def _greeting(requested: str, profile: str) -> dict[str, Any]:
     return {
         "protocolVersion": requested if requested in PROTOCOL_VERSIONS else PROTOCOL_VERSIONS[-1],
         # Rules may hide tools from the list that was given before the server had read them.
-        "capabilities": {"resources": {"listChanged": False, "subscribe": False}, "tools": {"listChanged": True}},
+        "capabilities": {
+            "prompts": {"listChanged": False},
+            "resources": {"listChanged": False, "subscribe": False},
+            "tools": {"listChanged": True},
+        },
         "serverInfo": {"name": SERVER_NAME, "title": SERVER_TITLE, "version": VERSION},
         "instructions": instructions_for(profile),
     }

@@ -20,13 +20,14 @@ from codeplane.core.clock import iso_from_ms
 from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.version import API_VERSION, VERSION
-from codeplane.operations.catalog import OPERATIONS
+from codeplane.operations.catalog import OPERATIONS, Catalog, OfferedTools
 from codeplane.operations.perform import Door
 from codeplane.operations.profiles import profile_for
 from codeplane.operations.recorded_calls import newest_rows, rows_after
 from codeplane.operations.recovery import recover_interrupted
 from codeplane.surfaces.agent_hooks.bindings import Bindings
-from codeplane.surfaces.mcp.binding import CallRunner, InFlight
+from codeplane.surfaces.gateway.holder import GatewayHolder
+from codeplane.surfaces.mcp.binding import CallRunner, InFlight, Upstreams
 from codeplane.surfaces.server.access import Access
 from codeplane.surfaces.server.facts import ServerFacts, remove_facts, write_facts
 from codeplane.surfaces.server.operator_token import kept_secret, operator_token
@@ -51,6 +52,7 @@ _WATCHED_ROWS = 25
 _KEEPALIVE_SECONDS = 15.0
 _EVENT_PAGE = 200
 _REPAIR_SECONDS = 5.0
+_FOLLOW_SECONDS = 1.0
 _HTTP_DELAY_SECONDS = 0.5
 # A first call is answered before HTTP comes up, unless it takes so long.
 _HTTP_PATIENCE_SECONDS = 2.0
@@ -79,6 +81,7 @@ class ServerHost:
     token: str
     access: Access
     listeners: tuple[socket.socket, ...]
+    gateway: GatewayHolder
     is_ready: bool = False
     is_recording: bool = True
     is_stopping: bool = False
@@ -89,6 +92,7 @@ class ServerHost:
     exchanges: InFlight = field(default_factory=InFlight)
     background: InFlight = field(default_factory=InFlight)
     bindings: Bindings = field(default_factory=lambda: Bindings(time.monotonic))
+    upstreams: Upstreams = field(default_factory=Upstreams)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _rows_changed: asyncio.Event = field(default_factory=asyncio.Event)
     _n_watching: int = 0
@@ -124,7 +128,7 @@ class ServerHost:
     def _runner(self, door: Door) -> CallRunner:
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(self.workspace.settings.server.worker_threads)
-        return CallRunner(door, self._limiter, self._admit, self.in_flight)
+        return CallRunner(door, self._limiter, self._admit, self.in_flight, self.upstreams)
 
     def _admit(self) -> ErrorReport | None:
         return ErrorReport("SERVER_SHUTTING_DOWN", "The server is stopping.") if self.is_stopping else None
@@ -163,6 +167,7 @@ class ServerHost:
                     tasks.start_soon(self._build_index)
                 tasks.start_soon(self._verify_chain)
                 tasks.start_soon(self._load_operations)
+                tasks.start_soon(self._follow_upstreams)
             if http_first:
                 started()
             await self._stop.wait()
@@ -235,6 +240,26 @@ class ServerHost:
                 self.last_error = error.report().as_dict()
                 _log.error("an operation cannot be loaded", extra=fields(reason=error.message))
 
+    async def _follow_upstreams(self) -> None:
+        """Start the upstreams that people have accepted, and follow what they change."""
+        self.upstreams.offered = self.gateway.offered
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+        listing = ""
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(changed.set)
+
+        self.gateway.on_change = tell
+        while True:
+            await anyio.to_thread.run_sync(self.gateway.refresh, abandon_on_cancel=True)
+            found = await anyio.to_thread.run_sync(self.gateway.listing, abandon_on_cancel=True)
+            if found != listing:
+                listing = found
+                await self.upstreams.tell_changed()
+            with anyio.move_on_after(_FOLLOW_SECONDS):
+                await changed.wait()
+            changed.clear()
+
     async def _verify_chain(self) -> None:
         """Check the whole chain in the background and say it where people look, if it does not hold."""
         found = await anyio.to_thread.run_sync(self.workspace.chain.verify, abandon_on_cancel=True)
@@ -273,6 +298,7 @@ class ServerHost:
             with anyio.move_on_after(_LAST_SECONDS):
                 await self.in_flight.wait_until_idle()
                 await self.exchanges.wait_until_idle()
+        await anyio.to_thread.run_sync(self.gateway.stop)
         # A few turns of the loop let the last answers reach the local clients.
         await anyio.sleep(0.05)
         if self.http is not None:
@@ -403,6 +429,7 @@ class ServerHost:
             "governance": workspace.governance_summary(),
             "health": self.http.health() if self.http is not None else None,
             "telemetry": self.telemetry.state if self.telemetry is not None else None,
+            "upstreams": self.gateway.status(),
             "sessions": [
                 {
                     "label": session.label,
@@ -460,7 +487,11 @@ def build_host(request: HostRequest) -> ServerHost:
     started = {"mode": request.mode, "port": port, "head": head.commit, "recovered_calls": recovered}
     workspace.record("server_started", {**started, "interrupted_tasks": interrupted})
     _log.info("server started", extra=fields(port=port, mode=request.mode, head=(head.commit or "unborn")[:12]))
-    return ServerHost(workspace, request.door, request.lock, request.mode, facts, token, access, tuple(listeners))
+    gateway = GatewayHolder(workspace)
+    door = request.door
+    if isinstance(door.operations, Catalog):
+        door = replace(door, operations=OfferedTools(door.operations, gateway.operations, gateway.why_missing))
+    return ServerHost(workspace, door, request.lock, request.mode, facts, token, access, tuple(listeners), gateway)
 
 
 def _remove_marks_of_the_dead(workspace: Workspace) -> None:

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from codeplane.operations.agent_events import AgentDecision, AgentEvent, EventKind, Reply, ToolKind
 from codeplane.operations.catalog import TOOLS
+from codeplane.operations.upstream_names import OWN_SERVER
 from codeplane.surfaces.agent_hooks.adapter import (
-    OWN_SERVER,
     Adapter,
     HookAnswer,
     Shape,
