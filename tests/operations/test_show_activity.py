@@ -218,6 +218,18 @@ def test_a_change_is_shown_without_secrets_and_with_nothing_hidden(door: Door) -
     assert "hunter2" not in found["files"][1]["diff"]
 
 
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_file_that_a_rule_withholds_is_not_shown(door: Door, *, is_deleted: bool) -> None:
+    answer = call(door, "write_source", {"edits": [{"action": "create", "path": "docs/plan.md", "content": "inner\n"}]})
+    if is_deleted:
+        (door.workspace.root / "docs/plan.md").unlink()
+    (door.workspace.root / ".cplignore").write_text("docs/plan.md\n")
+
+    found = result_of(call(door, "show_change", {"call": result_of(answer)["delta"]["mutation_id"]}))
+
+    assert [(one["diff"], "docs/plan.md" in one["left_out"]) for one in found["files"]] == [("", True)]
+
+
 def test_a_call_that_changed_nothing_has_no_diff(door: Door) -> None:
     found = result_of(call(door, "show_change", {"call": RandomIds().new("req")}))
 
