@@ -80,14 +80,14 @@ def _refusals_with_a_success(door: Door, clock: ManualClock) -> None:
 
 def _burst(door: Door, clock: ManualClock) -> None:
     for _ in range(25):
-        call(door, "describe", {})
+        call(door, "read_source", {"targets": ["README.md"]})
         clock.advance(2)
     clock.advance(12 * 60)
 
 
 def _slow_work(door: Door, clock: ManualClock) -> None:
     for _ in range(25):
-        call(door, "describe", {})
+        call(door, "read_source", {"targets": ["README.md"]})
         clock.advance(30)
     clock.advance(12 * 60)
 
