@@ -266,6 +266,10 @@ def test_every_live_part_can_be_asked_for_by_itself(server: UpServer, visitor: V
     assert {"waiting", "activity", "waiting_list", "grants", "answered"} == set(found)
 
 
+def test_the_record_is_verified_by_itself_when_it_is_asked_for(visitor: Visitor) -> None:
+    assert re.search(r"Record sound Rows \d+ Head", visitor.text("/ledger?fragment=record"))
+
+
 def test_looking_leaves_no_rows(server: UpServer, visitor: Visitor) -> None:
     call = write_file(worker(server), "src/json/provider.py", "F = 1\n")
     server.get("/operations?limit=1")

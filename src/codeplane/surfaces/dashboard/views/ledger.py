@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from codeplane.core.clock import iso_from_ms, ms_from_iso
+from codeplane.core.clock import iso_from_ms, local_time, ms_from_iso
 from codeplane.core.errors import CodePlaneError
 from codeplane.surfaces.dashboard.charts import stacked
 from codeplane.surfaces.dashboard.page_context import Data, PageContext, Query, View
@@ -40,6 +40,7 @@ async def _show(context: PageContext, query: Query) -> Data:
         "marks": [{**one, "x": _place(one, since, until)} for one in changes["results"]],
         "are_marks_cut": changes["pagination"]["next_cursor"] is not None,
         "moves": _moves(since, until),
+        "ticks": _ticks(since, until),
         **times,
         **await _verified(context, query),
     }
@@ -85,6 +86,13 @@ def _moves(since: int, until: int) -> list[tuple[str, str, str]]:
         for name, (start, end) in spans.items()
         if end - start >= _LEAST_MS and 400 * _DAY_MS < start < end < last and end - start <= 400 * _DAY_MS
     ]
+
+
+def _ticks(since: int, until: int) -> list[str]:
+    """Return the times below the chart, from its left edge to its right."""
+    days, seconds = (until - since > 2 * _DAY_MS), (until - since < 10 * _LEAST_MS)
+    part = slice(5, 16) if days else slice(11, 19) if seconds else slice(11, 16)
+    return [local_time(since + number * (until - since) // 4)[part] for number in range(5)]
 
 
 async def _verified(context: PageContext, query: Query) -> Data:
