@@ -80,14 +80,14 @@ def _refusals_with_a_success(door: Door, clock: ManualClock) -> None:
 
 def _burst(door: Door, clock: ManualClock) -> None:
     for _ in range(25):
-        call(door, "describe", {})
+        call(door, "read_source", {"targets": ["README.md"]})
         clock.advance(2)
     clock.advance(12 * 60)
 
 
 def _slow_work(door: Door, clock: ManualClock) -> None:
     for _ in range(25):
-        call(door, "describe", {})
+        call(door, "read_source", {"targets": ["README.md"]})
         clock.advance(30)
     clock.advance(12 * 60)
 
@@ -216,6 +216,18 @@ def test_a_change_is_shown_without_secrets_and_with_nothing_hidden(door: Door) -
     assert [one["path"] for one in found["files"]] == ["docs/guide.md", "docs/key.md"]
     assert "-two\n+2<U+202E>" in found["files"][0]["diff"]
     assert "hunter2" not in found["files"][1]["diff"]
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_file_that_a_rule_withholds_is_not_shown(door: Door, *, is_deleted: bool) -> None:
+    answer = call(door, "write_source", {"edits": [{"action": "create", "path": "docs/plan.md", "content": "inner\n"}]})
+    if is_deleted:
+        (door.workspace.root / "docs/plan.md").unlink()
+    (door.workspace.root / ".cplignore").write_text("docs/plan.md\n")
+
+    found = result_of(call(door, "show_change", {"call": result_of(answer)["delta"]["mutation_id"]}))
+
+    assert [(one["diff"], "docs/plan.md" in one["left_out"]) for one in found["files"]] == [("", True)]
 
 
 def test_a_call_that_changed_nothing_has_no_diff(door: Door) -> None:

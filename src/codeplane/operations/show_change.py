@@ -55,11 +55,14 @@ def _show(context: CallContext, request: ShowChangeRequest) -> CallChange:
 
 
 def _file(context: CallContext, change: Change) -> ChangedFile:
-    path = visible_text(change.path.text)
+    path, rules = visible_text(change.path.text), context.workspace.ignore_rules()
+    # A file that is not there any more has only its name to be judged by.
+    rule = rules.block(change.path, is_directory=False)
+    if rule is not None:
+        return ChangedFile(path=path, left_out=f"It is withheld by the rule `{rule.line}` ({rule.source}).")
     try:
-        check_readable(context.workspace.ignore_rules(), change.path)
+        check_readable(rules, change.path)
     except CodePlaneError as error:
-        # A file that is not there any more is judged by its name alone, which was done before.
         if error.code in {"SECRET_FILE", "FILE_IGNORED"}:
             return ChangedFile(path=path, left_out=error.message)
     if any(holds_private_key(one.data) for one in (change.before, change.after) if one is not None):
