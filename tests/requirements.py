@@ -482,4 +482,46 @@ REQUIREMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
             "test_upstreams_end_with_a_server_that_is_killed",
         ),
     ),
+    "METRICS": (
+        "metrics have every row of the specification's tables, with bounded labels",
+        (
+            "test_metrics_have_the_series_of_the_row",
+            "test_every_series_has_a_help_text_and_only_labels_that_are_bounded",
+        ),
+    ),
+    "OTEL-EXPORT": (
+        "traces and metrics reach the endpoint that a person has configured, and no other",
+        (
+            "test_a_server_sends_its_calls_and_its_metrics",
+            "test_an_endpoint_that_comes_with_the_repository_is_not_contacted",
+            "test_nothing_is_sent_to_where_a_redirect_leads",
+        ),
+    ),
+    "OTEL-PATIENCE": (
+        "an endpoint that is away or hangs delays no call and costs one line in the log",
+        (
+            "test_calls_are_answered_while_the_endpoint_hangs",
+            "test_an_endpoint_that_is_away_is_one_line_in_the_log_and_its_return_another",
+            "test_what_waits_is_bounded_and_the_oldest_is_lost",
+        ),
+    ),
+    "OTEL-DISCRETION": (
+        "traces have no arguments, and paths only if a person wants it",
+        ("test_arguments_are_never_sent", "test_paths_are_sent_only_if_a_person_wants_it"),
+    ),
+    "REST-DESCRIBED": (
+        "REST describes every address, and no request that fits the description is a server error",
+        (
+            "test_no_request_that_fits_the_description_is_a_server_error",
+            "test_the_description_has_every_operation_with_its_arguments",
+        ),
+    ),
+    "DASHBOARD-VIEWS": (
+        "every page of the dashboard shows the demo's day, fits, is accessible and needs no script",
+        (
+            "test_blame_names_intent_agent_and_call_of_a_line",
+            "test_a_refused_plan_says_why",
+            "test_every_page_can_be_read_without_javascript",
+        ),
+    ),
 }

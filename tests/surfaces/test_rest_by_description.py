@@ -115,7 +115,18 @@ def _fields(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "path", ["/status", "/health", "/ready", "/stream/events", "/metrics", "/openapi.json", "/tasks", "/approvals"]
+    "path",
+    [
+        "/status",
+        "/status/health",
+        "/health",
+        "/ready",
+        "/stream/events",
+        "/metrics",
+        "/openapi.json",
+        "/tasks",
+        "/approvals",
+    ],
 )
 def test_the_description_has_the_address(document: dict[str, Any], path: str) -> None:
     assert "200" in document["paths"][path]["get"]["responses"]

@@ -151,7 +151,7 @@ def test_health_shows_index_resources_records_and_gates(visitor: Visitor) -> Non
 
 
 def test_health_tells_of_the_index_by_language(demo: Demo) -> None:
-    health = demo.server.get("/status").json["health"]
+    health = demo.server.get("/status/health").json
     assert health["languages"]["python"]["files_with_symbols"] >= 10
     assert sum(one["count"] for one in health["reconcile_durations"]) > 0
     assert health["resources"]["resident_memory_bytes"] > 0

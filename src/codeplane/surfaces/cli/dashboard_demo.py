@@ -5,7 +5,7 @@ import tempfile
 import threading
 import time
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from codeplane.operations.answer import Answer
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.operations.dispatch import dispatch
 from codeplane.operations.perform import Door
-from codeplane.surfaces.cli.demo_command import Say
+from codeplane.surfaces.cli.output import print_json
 from codeplane.surfaces.server.client import post_json
 from codeplane.surfaces.server.facts import ServerFacts
 from codeplane.surfaces.server.foreground import serve_in_foreground
@@ -285,23 +285,29 @@ def _make_sample(root: Path) -> None:
             raise CodePlaneError("GIT_FAILED", f"git {arguments[0]} failed: {result.stderr_text.strip()}")
 
 
-def show_dashboard_demo(say: Say, *, only_print: bool) -> None:
+def show_dashboard_demo(*, only_print: bool, as_json: bool) -> None:
     """Play the day, serve its repository until Ctrl+C and open the dashboard, or only print its address."""
     with tempfile.TemporaryDirectory(prefix="codeplane-demo-") as directory:
-        say("A sample repository is made, and agents work in it for a day …")
+        if not as_json:
+            _say("A sample repository is made, and agents work in it for a day …")
         workspace = play_day(Path(directory).resolve() / "orders")
 
-        def announce(facts: ServerFacts) -> None:
-            # The server answers only when this has returned.
-            threading.Thread(target=_open, args=(workspace, facts, say, only_print), daemon=True).start()
+        def tell(facts: ServerFacts) -> None:
+            token = operator_token(workspace.places.user.operator_token)
+            address = str(post_json(facts, "/dashboard/login-links", token)["url"])
+            if as_json:
+                print_json({"url": address})
+                sys.stdout.flush()
+                return
+            _say(f"The dashboard: {address}")
+            _say("The address works once, within two minutes. Ctrl+C ends the demo.")
+            if not only_print and not webbrowser.open(address):
+                _say("There is no browser here; open the address yourself.")
 
-        serve_in_foreground(workspace, announce)
+        # The server answers only when the announcement has returned.
+        serve_in_foreground(workspace, lambda facts: threading.Thread(target=tell, args=(facts,), daemon=True).start())
 
 
-def _open(workspace: Workspace, facts: ServerFacts, say: Callable[[str], None], only_print: bool) -> None:  # noqa: FBT001 - handed to a thread by position.
-    token = operator_token(workspace.places.user.operator_token)
-    address = str(post_json(facts, "/dashboard/login-links", token)["url"])
-    say(f"The dashboard: {address}")
-    say("The address works once, within two minutes. Ctrl+C ends the demo.")
-    if not only_print and not webbrowser.open(address):
-        sys.stderr.write("There is no browser here; open the address yourself.\n")
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

@@ -50,7 +50,7 @@ def command(what: str, only_print: bool, as_json: bool) -> int:  # noqa: FBT001 
         # As for govern.
         from codeplane.surfaces.cli.dashboard_demo import show_dashboard_demo  # noqa: PLC0415
 
-        show_dashboard_demo(_say, only_print=only_print or as_json)
+        show_dashboard_demo(only_print=only_print, as_json=as_json)
         return OK
     if what == "controller":
         # As for govern.

@@ -17,12 +17,13 @@ Run = Callable[[str, dict[str, Any], Caller, None], Awaitable[Answer | ErrorRepo
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """Runs operations for one page; `status` is what `/status` answers."""
+    """Runs operations for one page; `status` is what `/status` answers, `health` what `/status/health` does."""
 
     run: Run
     caller: Caller
     now_ms: int
     status: Callable[[], Awaitable[Data]]
+    health: Callable[[], Awaitable[Data]]
 
     async def read(self, operation: str, /, **arguments: Any) -> Data:
         """Return the result of an operation; arguments that are None or empty are left out.

@@ -173,7 +173,11 @@ class _Pages:
 
     def documents(self) -> list[Route]:
         """Return the addresses of REST that only read, for people who are logged in."""
-        return [Route("/dashboard/rest/status", self._status_document), *self._operation_documents()]
+        return [
+            Route("/dashboard/rest/status", partial(self._told, "status")),
+            Route("/dashboard/rest/status/health", partial(self._told, "health")),
+            *self._operation_documents(),
+        ]
 
     def _operation_documents(self) -> list[Route]:
         return [
@@ -183,11 +187,13 @@ class _Pages:
             if address.method == "GET" and OPERATIONS[name].effect.value == "read" and not address.setting
         ]
 
-    async def _status_document(self, request: Request) -> Response:
+    async def _told(self, what: str, request: Request) -> Response:
+        """Answer with what the server tells of itself."""
         login = self._login(request)
         if login is None:
             return await self._login_page(request)
-        return JSONResponse(await self._context(login).status(), headers=_HEADERS)
+        context = self._context(login)
+        return JSONResponse(await (context.health() if what == "health" else context.status()), headers=_HEADERS)
 
     async def _document(self, name: str, address: Address, request: Request) -> Response:
         login = self._login(request)
@@ -245,8 +251,11 @@ class _Pages:
         async def status() -> dict[str, Any]:
             return await anyio.to_thread.run_sync(self._host.status)
 
+        async def health() -> dict[str, Any]:
+            return await anyio.to_thread.run_sync(self._host.health)
+
         run = self._host.runner_for_people.run
-        return PageContext(run, self._caller(login), self._host.workspace.clock.now_ms(), status)
+        return PageContext(run, self._caller(login), self._host.workspace.clock.now_ms(), status, health)
 
     async def _checked_form(self, request: Request, login: Login) -> dict[str, str]:
         """Return the fields of a form that a page of this login has sent.

@@ -402,6 +402,10 @@ class ServerHost:
             return {**summary, "status": "building", "progress": {"done": n_done, "total": n_all}}
         return summary
 
+    def health(self) -> dict[str, Any]:
+        """Return what `/status/health` shows: it takes longer than the status."""
+        return self.http.health() if self.http is not None else {}
+
     def status(self) -> dict[str, Any]:
         """Return what `/status` and `cpl status` show."""
         workspace = self.workspace
@@ -427,7 +431,6 @@ class ServerHost:
             "leases": workspace.leases(),
             "undo": workspace.undo_summary(),
             "governance": workspace.governance_summary(),
-            "health": self.http.health() if self.http is not None else None,
             "telemetry": self.telemetry.state if self.telemetry is not None else None,
             "upstreams": self.gateway.status(),
             "sessions": [

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import anyio
@@ -119,7 +119,7 @@ class HttpSide:
             self._set_gauges()
             return self.metrics.families()
 
-    def health(self) -> dict[str, object]:
+    def health(self) -> dict[str, Any]:
         """Return the index by language, how long comparisons took, and what the process uses."""
         workspace = self._host.workspace
         with self.metrics.lock:

@@ -11,15 +11,17 @@ from codeplane.operations.operation import AnyOperation
 from codeplane.operations.schema import input_schema, output_schema
 
 _TEXT: Final = {"type": "string"}
+_OBJECT: Final = {"type": "object"}
 _STATES: Final = {"type": "object", "properties": {"status": _TEXT}, "required": ["status"]}
 # Address: what it tells, media type, schema.
 _PLAIN: Final[Mapping[str, tuple[str, str, dict[str, Any]]]] = {
     "/health": ("Whether the server lives.", "application/json", _STATES),
     "/ready": ("Whether it takes and records calls.", "application/json", _STATES),
-    "/status": ("Repository, index, sessions by label, open tasks.", "application/json", {"type": "object"}),
+    "/status": ("Repository, index, sessions by label, open tasks.", "application/json", _OBJECT),
+    "/status/health": ("The index by language, how long comparisons took, resources.", "application/json", _OBJECT),
     "/metrics": ("Prometheus text.", "text/plain", _TEXT),
     "/stream/events": ("Rows of the ledger as server-sent events, as they happen.", "text/event-stream", _TEXT),
-    "/openapi.json": ("This document.", "application/json", {"type": "object"}),
+    "/openapi.json": ("This document.", "application/json", _OBJECT),
 }
 _ERROR: Final = {
     "type": "object",

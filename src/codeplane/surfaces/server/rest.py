@@ -39,6 +39,7 @@ def routes(host: "ServerHost", metrics_text: Callable[[], bytes]) -> list[BaseRo
         Route("/health", rest.health),
         Route("/ready", rest.ready),
         Route("/status", rest.status),
+        Route("/status/health", rest.status_health),
         Route("/metrics", rest.metrics),
         Route("/operations/{name}", rest.call_operation, methods=["POST"]),
         *rest.addresses(),
@@ -95,6 +96,9 @@ class _Rest:
 
     async def status(self, _request: Request) -> Response:
         return JSONResponse(await anyio.to_thread.run_sync(self._status))
+
+    async def status_health(self, _request: Request) -> Response:
+        return JSONResponse(await anyio.to_thread.run_sync(self._host.health))
 
     def _status(self) -> dict[str, Any]:
         workspace = self._host.workspace

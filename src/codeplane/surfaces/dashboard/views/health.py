@@ -11,8 +11,7 @@ _HELD = frozenset({"changed", "added"})
 
 
 async def _show(context: PageContext, _query: Query) -> Data:
-    status = await context.status()
-    health = status["health"]
+    status, health = await context.status(), await context.health()
     durations = [one for one in health["reconcile_durations"] if one["up_to_seconds"] != "+Inf" or one["count"]]
     languages = sorted(health["languages"].items(), key=lambda one: (-one[1]["files"], one[0]))
     most_bytes = max((one["size_bytes"] for _name, one in languages), default=0)
@@ -44,5 +43,5 @@ HEALTH = View(
     title="Health",
     path="/health",
     show=_show,
-    rest=("/status", "/agents", "/ledger/verification", "/memory/verify"),
+    rest=("/status", "/status/health", "/agents", "/ledger/verification", "/memory/verify"),
 )
