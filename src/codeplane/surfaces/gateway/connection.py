@@ -26,6 +26,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.version import VERSION
 from codeplane.operations.upstream_tools import MAX_TOOLS, read_documents
+from codeplane.surfaces.gateway.answers import cleaned
 from codeplane.surfaces.gateway.lines import Program, program_streams
 from codeplane.surfaces.gateway.resolution import ResolvedUpstream
 from codeplane.workspace.gateway_settings import GatewaySettings, UpstreamSettings
@@ -120,7 +121,7 @@ class Connection:
         dispatcher = await self._ready()
         options: CallOptions = {"timeout": seconds, "headers": {MCP_PROTOCOL_VERSION_HEADER: self._version}}
         if tell is not None:
-            options["on_progress"] = _progress_to(tell)
+            options["on_progress"] = _progress_to(tell, self._clean)
             self._tells.append(tell)
         try:
             return await dispatcher.send_raw_request(method, params, options)
@@ -253,7 +254,7 @@ class Connection:
             }  # fmt: skip
             page = await dispatcher.send_raw_request(method, {"cursor": cursor} if cursor else {}, options)
             items = page.get(key)
-            found += items if isinstance(items, list) else []
+            found += cleaned(items, self._clean) if isinstance(items, list) else []
             cursor = page.get("nextCursor")
             if not isinstance(cursor, str) or not cursor or len(found) > MAX_TOOLS:
                 break
@@ -272,7 +273,7 @@ class Connection:
         if len(self._tells) != 1:
             return types.ErrorData(code=types.INVALID_REQUEST, message="It cannot be told which call asks.")
         answered: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
-        question = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        question = cleaned(params.model_dump(by_alias=True, mode="json", exclude_none=True), self._clean)
         self._tells[0](_question(question, answered))
         try:
             return types.ElicitResult.model_validate(await answered, by_name=False)
@@ -319,11 +320,12 @@ def _question(question: Mapping[str, Any], answered: "asyncio.Future[Mapping[str
     return ask
 
 
-def _progress_to(tell: Tell) -> ProgressFnT:
+def _progress_to(tell: Tell, clean: Callable[[str], str]) -> ProgressFnT:
     """Return what passes progress on to the thread that waits."""
 
     async def report(progress: float, total: float | None, message: str | None) -> None:
-        tell(lambda waiting: waiting.report_progress(progress, total, (message or "")[:500]))
+        told = clean(message or "")[:500]
+        tell(lambda waiting: waiting.report_progress(progress, total, told))
 
     return report
 
