@@ -393,11 +393,12 @@ def test_a_question_of_an_upstream_reaches_the_person_behind_the_client(scene: S
     assert text_in(with_client(client, work)) == "accept: green"
 
 
-def test_a_question_to_a_client_that_takes_none_is_refused_to_the_upstream(scene: Scene) -> None:
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_a_question_to_a_client_that_takes_none_is_refused_to_the_upstream(scene: Scene, mode: str) -> None:
     async def work(client: Client) -> Any:
         return await client.call_tool("sdk__ask", {})
 
-    answer = with_client(scene.client(mode="legacy"), work)
+    answer = with_client(scene.client(mode=mode), work)
     assert answer.is_error
     assert "cannot be asked" in text_in(answer)
 
