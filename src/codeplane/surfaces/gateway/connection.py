@@ -37,6 +37,8 @@ _LONGEST_PAUSE: Final = 60.0
 # What was up for so long has not failed at its start.
 _LONG_ENOUGH: Final = 30.0
 _LIST_SECONDS: Final = 0.2
+# A server that changes its tools and does not say so is noticed after this time.
+_LOOK_SECONDS: Final = 60.0
 _LIST_CHANGES: Final = (
     types.ToolListChangedNotification, types.ResourceListChangedNotification, types.PromptListChangedNotification,
 )  # fmt: skip
@@ -104,9 +106,11 @@ class Connection:
                 self._down(_reason(error))
             if anyio.current_time() - started > _LONG_ENOUGH:
                 pause = _FIRST_PAUSE
-            self._wake.clear()
-            with anyio.move_on_after(pause):
+            # Whoever calls meanwhile shortens the pause, but not to nothing.
+            await asyncio.sleep(_FIRST_PAUSE)
+            with anyio.move_on_after(pause - _FIRST_PAUSE):
                 await self._wake.wait()
+            self._wake.clear()
             pause = min(2 * pause, _LONGEST_PAUSE)
             self._set("starting", self.error)
 
@@ -204,14 +208,26 @@ class Connection:
         self._dispatcher, self.found = dispatcher, found
         self._set("up")
         while not (ended.is_set() or self._lost.is_set()):
-            await _first_of(ended, self._lost, self._stale)
-            if self._stale.is_set():
-                # A server that says so all the time is asked now and then.
-                await asyncio.sleep(_LIST_SECONDS)
-                self._stale.clear()
-                self.found = await self._listed(dispatcher, greeting.capabilities)
-                self._set("up")
+            with anyio.move_on_after(_LOOK_SECONDS):
+                await _first_of(ended, self._lost, self._stale)
+            if not (ended.is_set() or self._lost.is_set()):
+                await self._look_again(dispatcher, greeting.capabilities)
         raise CodePlaneError("UPSTREAM_FAILED", f"it {program.how_it_ended}" if program is not None else "it was lost")
+
+    async def _look_again(self, dispatcher: "JSONRPCDispatcher[Any]", offered: types.ServerCapabilities) -> None:
+        """List again what the upstream has: it says that it changed, or has not been asked for long."""
+        if self._stale.is_set():
+            # One that says so all the time is asked now and then.
+            await asyncio.sleep(_LIST_SECONDS)
+            self._stale.clear()
+        try:
+            found = await self._listed(dispatcher, offered)
+        except MCPError:
+            # Its calls will tell whether it still answers.
+            return
+        if found != self.found:
+            self.found = found
+            self._set("up")
 
     @asynccontextmanager
     async def _streams(self, upstream: ResolvedUpstream) -> AsyncIterator[tuple[Any, Any, Program | None]]:
