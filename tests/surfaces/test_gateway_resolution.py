@@ -72,7 +72,7 @@ def test_secrets_are_taken_out_of_answers_wherever_they_are(tmp_path: Path) -> N
         {
             "type": "text",
             "text": "[redacted:Authorization] in production",
-            "[redacted:a-key]": ["x [redacted:a-key] x", 7, None],
+            "[redacted:A_KEY]": ["x [redacted:A_KEY] x", 7, None],
         }
     ]
 
