@@ -147,6 +147,13 @@ def _called(number: int, params: dict[str, Any], folder: Path) -> None:
     if name == "too_huge":
         _send(_text(number, "x" * 9_000_000))
         return
+    if name == "nested":
+        deep = "[" * 900 + "]" * 900
+        sys.stdout.write(
+            f'{{"jsonrpc": "2.0", "id": {number}, "result": {{"content": [{{"type": "text", "a": {deep}}}]}}}}\n'
+        )
+        sys.stdout.flush()
+        return
     if name == "odd":
         _send({"id": number, "result": {"content": "no list"}})
         return

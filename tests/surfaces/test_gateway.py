@@ -37,7 +37,7 @@ read_only:
 rules:
   - {id: no-deploys, decide: deny, operations: [sdk__never, "*__deploy"], reason: Deployments are made by the pipeline.}
 """
-BAD_TOOLS = [tool(name) for name in ("crash", "hang", "huge", "too_huge", "odd", "plain", "deploy")]
+BAD_TOOLS = [tool(name) for name in ("crash", "hang", "huge", "too_huge", "nested", "odd", "plain", "deploy")]
 MALICIOUS = [
     tool("good"),
     tool("long", "x" * 1_000_000),
@@ -328,8 +328,9 @@ def test_a_huge_answer_is_cut_and_says_so(scene: Scene) -> None:
     assert "more than 8388608 bytes" in text_in(too_huge)
 
 
-def test_an_answer_without_content_is_refused(scene: Scene) -> None:
-    assert _error(scene.call("bad__odd")) == "UPSTREAM_FAILED"
+@pytest.mark.parametrize("name", ["odd", "nested"])
+def test_an_answer_that_is_none_is_refused(scene: Scene, name: str) -> None:
+    assert _error(scene.call(f"bad__{name}")) == "UPSTREAM_FAILED"
 
 
 def test_garbage_on_its_output_and_a_flood_of_errors_disturb_nothing(scene: Scene) -> None:
@@ -392,11 +393,12 @@ def test_a_question_of_an_upstream_reaches_the_person_behind_the_client(scene: S
     assert text_in(with_client(client, work)) == "accept: green"
 
 
-def test_a_question_to_a_client_that_takes_none_is_refused_to_the_upstream(scene: Scene) -> None:
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_a_question_to_a_client_that_takes_none_is_refused_to_the_upstream(scene: Scene, mode: str) -> None:
     async def work(client: Client) -> Any:
         return await client.call_tool("sdk__ask", {})
 
-    answer = with_client(scene.client(mode="legacy"), work)
+    answer = with_client(scene.client(mode=mode), work)
     assert answer.is_error
     assert "cannot be asked" in text_in(answer)
 

@@ -16,6 +16,13 @@ def checked_answer(
     Raises:
         CodePlaneError: UPSTREAM_FAILED when it is no answer to a tool call.
     """
+    try:
+        return _checked(server, result, clean, max_bytes)
+    except RecursionError as error:
+        raise CodePlaneError("UPSTREAM_FAILED", f"The answer of the MCP server {server} is nested too deep.") from error
+
+
+def _checked(server: str, result: Mapping[str, Any], clean: Callable[[str], str], max_bytes: int) -> UpstreamAnswer:
     content = result.get("content")
     if not isinstance(content, list) or not all(isinstance(one, dict) and "type" in one for one in content):
         raise CodePlaneError("UPSTREAM_FAILED", f"The MCP server {server} sent an answer without content.")
@@ -27,8 +34,8 @@ def checked_answer(
         content, structured = _cut(content, max_bytes), None
         notes = (f"the answer of {server} had {size} bytes; it was cut to {max_bytes}",)
     return UpstreamAnswer(
-        [_cleaned(one, clean) for one in content],
-        _cleaned(structured, clean) if structured is not None else None,
+        [cleaned(one, clean) for one in content],
+        cleaned(structured, clean) if structured is not None else None,
         result.get("isError") is True,
         notes,
     )
@@ -52,9 +59,10 @@ def _cut(content: list[dict[str, Any]], max_bytes: int) -> list[dict[str, Any]]:
     return kept[:1_000]
 
 
-def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+def cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    """Return JSON with every text cleaned, keys included."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
-        return {clean(str(key)): _cleaned(one, clean) for key, one in value.items()}
-    return [_cleaned(one, clean) for one in value] if isinstance(value, list) else value
+        return {clean(str(key)): cleaned(one, clean) for key, one in value.items()}
+    return [cleaned(one, clean) for one in value] if isinstance(value, list) else value

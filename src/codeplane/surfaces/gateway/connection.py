@@ -26,6 +26,7 @@ from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.version import VERSION
 from codeplane.operations.upstream_tools import MAX_TOOLS, read_documents
+from codeplane.surfaces.gateway.answers import cleaned
 from codeplane.surfaces.gateway.lines import Program, program_streams
 from codeplane.surfaces.gateway.resolution import ResolvedUpstream
 from codeplane.workspace.gateway_settings import GatewaySettings, UpstreamSettings
@@ -36,6 +37,8 @@ _LONGEST_PAUSE: Final = 60.0
 # What was up for so long has not failed at its start.
 _LONG_ENOUGH: Final = 30.0
 _LIST_SECONDS: Final = 0.2
+# A server that changes its tools and does not say so is noticed after this time.
+_LOOK_SECONDS: Final = 60.0
 _LIST_CHANGES: Final = (
     types.ToolListChangedNotification, types.ResourceListChangedNotification, types.PromptListChangedNotification,
 )  # fmt: skip
@@ -103,9 +106,11 @@ class Connection:
                 self._down(_reason(error))
             if anyio.current_time() - started > _LONG_ENOUGH:
                 pause = _FIRST_PAUSE
-            self._wake.clear()
-            with anyio.move_on_after(pause):
+            # Whoever calls meanwhile shortens the pause, but not to nothing.
+            await asyncio.sleep(_FIRST_PAUSE)
+            with anyio.move_on_after(pause - _FIRST_PAUSE):
                 await self._wake.wait()
+            self._wake.clear()
             pause = min(2 * pause, _LONGEST_PAUSE)
             self._set("starting", self.error)
 
@@ -120,7 +125,7 @@ class Connection:
         dispatcher = await self._ready()
         options: CallOptions = {"timeout": seconds, "headers": {MCP_PROTOCOL_VERSION_HEADER: self._version}}
         if tell is not None:
-            options["on_progress"] = _progress_to(tell)
+            options["on_progress"] = _progress_to(tell, self._clean)
             self._tells.append(tell)
         try:
             return await dispatcher.send_raw_request(method, params, options)
@@ -203,14 +208,26 @@ class Connection:
         self._dispatcher, self.found = dispatcher, found
         self._set("up")
         while not (ended.is_set() or self._lost.is_set()):
-            await _first_of(ended, self._lost, self._stale)
-            if self._stale.is_set():
-                # A server that says so all the time is asked now and then.
-                await asyncio.sleep(_LIST_SECONDS)
-                self._stale.clear()
-                self.found = await self._listed(dispatcher, greeting.capabilities)
-                self._set("up")
+            with anyio.move_on_after(_LOOK_SECONDS):
+                await _first_of(ended, self._lost, self._stale)
+            if not (ended.is_set() or self._lost.is_set()):
+                await self._look_again(dispatcher, greeting.capabilities)
         raise CodePlaneError("UPSTREAM_FAILED", f"it {program.how_it_ended}" if program is not None else "it was lost")
+
+    async def _look_again(self, dispatcher: "JSONRPCDispatcher[Any]", offered: types.ServerCapabilities) -> None:
+        """List again what the upstream has: it says that it changed, or has not been asked for long."""
+        if self._stale.is_set():
+            # One that says so all the time is asked now and then.
+            await asyncio.sleep(_LIST_SECONDS)
+            self._stale.clear()
+        try:
+            found = await self._listed(dispatcher, offered)
+        except MCPError:
+            # Its calls will tell whether it still answers.
+            return
+        if found != self.found:
+            self.found = found
+            self._set("up")
 
     @asynccontextmanager
     async def _streams(self, upstream: ResolvedUpstream) -> AsyncIterator[tuple[Any, Any, Program | None]]:
@@ -253,7 +270,7 @@ class Connection:
             }  # fmt: skip
             page = await dispatcher.send_raw_request(method, {"cursor": cursor} if cursor else {}, options)
             items = page.get(key)
-            found += items if isinstance(items, list) else []
+            found += cleaned(items, self._clean) if isinstance(items, list) else []
             cursor = page.get("nextCursor")
             if not isinstance(cursor, str) or not cursor or len(found) > MAX_TOOLS:
                 break
@@ -272,7 +289,7 @@ class Connection:
         if len(self._tells) != 1:
             return types.ErrorData(code=types.INVALID_REQUEST, message="It cannot be told which call asks.")
         answered: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
-        question = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        question = cleaned(params.model_dump(by_alias=True, mode="json", exclude_none=True), self._clean)
         self._tells[0](_question(question, answered))
         try:
             return types.ElicitResult.model_validate(await answered, by_name=False)
@@ -319,11 +336,12 @@ def _question(question: Mapping[str, Any], answered: "asyncio.Future[Mapping[str
     return ask
 
 
-def _progress_to(tell: Tell) -> ProgressFnT:
+def _progress_to(tell: Tell, clean: Callable[[str], str]) -> ProgressFnT:
     """Return what passes progress on to the thread that waits."""
 
     async def report(progress: float, total: float | None, message: str | None) -> None:
-        tell(lambda waiting: waiting.report_progress(progress, total, (message or "")[:500]))
+        told = clean(message or "")[:500]
+        tell(lambda waiting: waiting.report_progress(progress, total, told))
 
     return report
 

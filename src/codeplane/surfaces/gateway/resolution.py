@@ -59,7 +59,7 @@ def resolved(
         # What follows the scheme, such as `Bearer`, is the secret itself.
         known.note(name, value.rpartition(" ")[2])
     inherited = {name: known.environ[name] for name in _INHERITED if name in known.environ}
-    found = sorted(set(known.secrets), key=lambda one: -len(one[1]))
+    found = sorted(set(known.secrets), key=lambda one: (-len(one[1]), one[0]))
     return ResolvedUpstream(
         argv, {**inherited, **environment}, _directory(root, settings.cwd), url, headers, tuple(found)
     )
