@@ -81,6 +81,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as text:
         directory = Path(text).resolve()
         os.environ.update({"XDG_STATE_HOME": str(directory / "state"), "XDG_CONFIG_HOME": str(directory / "config")})
+        # A person loosens settings in a file of their own.
+        settings = directory / "config/codeplane/config.yaml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text("sessions: {read_budget_bytes: 0}\n", encoding="utf-8")
         root = directory / "repository"
         make_repository(root)
         ours = measure_ours(root, options.clients, options.calls)
@@ -97,8 +101,6 @@ def measure_ours(root: Path, clients: int, calls: int) -> float:
             "up",
             "--port",
             str(port),
-            "--set",
-            "sessions.read_budget_bytes=0",
             "--set",
             "logging.level=warn",
         ],

@@ -193,7 +193,11 @@ def mistyped(identifiers: list[str]) -> list[str]:
 @contextmanager
 def started_server(root: Path) -> Iterator[int]:
     """Run CodePlane for a repository and give its port."""
-    settings = ["--set", "sessions.read_budget_bytes=0", "--set", "logging.level=warn"]
+    # A person loosens settings in a file of their own.
+    settings_file = Path(os.environ["XDG_CONFIG_HOME"]) / "codeplane/config.yaml"
+    settings_file.parent.mkdir(parents=True, exist_ok=True)
+    settings_file.write_text("sessions: {read_budget_bytes: 0}\n", encoding="utf-8")
+    settings = ["--set", "logging.level=warn"]
     port = free_port()
     command = [str(BIN / "cpl"), "up", "--port", str(port), *settings]
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE) as server:
