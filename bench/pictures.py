@@ -6,6 +6,7 @@ and 1600 pixels, light and dark, to look at.
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = shutil.which("chromium")
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",

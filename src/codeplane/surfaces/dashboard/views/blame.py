@@ -9,10 +9,10 @@ _MAX_GROUPS = 1_000
 
 async def _show(context: PageContext, query: Query) -> Data:
     path = query.get("path", "").strip()
-    files = (await context.read("trace_stats"))["files"]
-    nothing: Data = {"files": files, "path": path, "problem": "", "groups": [], "line_count": 0, "later": 0}
+    nothing: Data = {"files": [], "path": path, "problem": "", "groups": [], "line_count": 0, "later": 0}
     if not path:
-        return nothing
+        # Counting goes through the whole trace, so it is left out where a file is named.
+        return {**nothing, "files": (await context.read("trace_stats"))["files"]}
     start = query.get("start", "")
     first = int(start) if start.isdecimal() and 0 < int(start[:9]) < 10**8 else 1
     try:
