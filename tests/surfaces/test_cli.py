@@ -258,6 +258,14 @@ def test_second_init_changes_nothing_and_says_so(sandbox: Sandbox, sample_repo: 
     assert first["repo_id"] == second["repo_id"]
 
 
+def test_init_after_a_search_sets_up_and_tells_what_to_commit(sandbox: Sandbox, sample_repo: Path) -> None:
+    run_cpl(sandbox, sample_repo, "search", "main")
+    first, second = (run_cpl(sandbox, sample_repo, "init").stdout for _ in range(2))
+    assert first.startswith("Set up: ")
+    assert second.startswith("Already set up: ")
+    assert ["Commit what was written" in text for text in (first, second)] == [True, False]
+
+
 def test_init_keeps_an_ignore_file_that_is_there(sandbox: Sandbox, sample_repo: Path) -> None:
     (sample_repo / ".cplignore").write_text("mine\n", encoding="utf-8")
     run_cpl(sandbox, sample_repo, "init")
