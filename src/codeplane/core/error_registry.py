@@ -72,7 +72,7 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
         (2024, "DISK_FULL", RETRY, "The disk is full; nothing was written.", "Free some space and call again."),
     ),
     "Git": (
-        (2101, "GIT_REF_UNKNOWN", FIX, "No branch, tag or commit has that name.", "Use one of the suggested names, or list them with git_branch or git_inspect."),
+        (2101, "GIT_REF_UNKNOWN", FIX, "No branch, tag or commit has that name.", "Check the name; git_branch and git_inspect (`cpl git branch`, `cpl git log`) list what there is."),
         (2102, "GIT_REF_AMBIGUOUS", FIX, "The name fits more than one commit.", "Give more digits, or the full name such as refs/heads/main."),
         (2103, "GIT_REF_INVALID", FIX, "Git does not allow such a name.", "Use letters, digits, `-`, `_`, `.` and `/`; it may not begin with `-`."),
         (2104, "GIT_REF_EXISTS", FIX, "A branch, tag, remote or worktree of that name exists already.", "Choose another name, or use `force` where the tool has it."),
