@@ -105,6 +105,19 @@ def test_paths_of_this_machine_are_not_committed_with_everything_else(door: Door
     assert (exclude.read_text("utf-8") if exclude.exists() else None) == before
 
 
+def test_all_agents_are_connected_and_removed_in_one_call(door: Door, home: Path) -> None:
+    exclude = door.workspace.root / ".git/info/exclude"
+    write(home, {".gemini/x": "", ".cursor/x": ""})
+    before = snapshot(door.workspace.root, home)
+    for agent in ("claude", "copilot"):
+        connect(door, agent=agent)
+    assert {"gemini", "cursor"} <= set(connect(door, is_all=True)["agents"])
+    assert {"/.mcp.json", "/.gemini/settings.json"} <= set(exclude.read_text("utf-8").splitlines())
+    connect(door, is_all=True, remove=True)
+    assert snapshot(door.workspace.root, home) == before
+    assert not exclude.exists() or "CodePlane" not in exclude.read_text("utf-8")
+
+
 def test_a_file_that_is_shared_already_is_named_as_not_to_be_committed(door: Door, home: Path) -> None:
     assert home.is_dir()
     write(door.workspace.root, {".mcp.json": '{"mcpServers": {"other": {"command": "other"}}}\n'})

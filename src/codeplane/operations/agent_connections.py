@@ -121,8 +121,12 @@ def plan_connecting(
     return found + _excluding(workspace, before, with_places(before, not_ignored(workspace, made)))
 
 
-def plan_disconnecting(workspace: Workspace, connection: Connection, others: Iterable[Connection]) -> list[FileChange]:
+def plan_disconnecting(
+    workspace: Workspace, connection: Connection, others: Iterable[Connection], planned: Mapping[str, bytes | None]
+) -> list[FileChange]:
     """Return the changes that take our entries out again, but for those that another connected agent uses.
+
+    `planned` is as for `plan_connecting`.
 
     Raises:
         CodePlaneError: as `plan_connecting`.
@@ -131,7 +135,7 @@ def plan_disconnecting(workspace: Workspace, connection: Connection, others: Ite
     found = []
     for file in _files_of(workspace, connection):
         path = path_of(workspace, file.place)
-        before = _read(path)
+        before = planned[file.place] if file.place in planned else _read(path)
         if before is None:
             continue
         kept = [entry for entry in shared.get(file.place, ()) if entry in file.entries]
@@ -139,7 +143,7 @@ def plan_disconnecting(workspace: Workspace, connection: Connection, others: Ite
         if after != before:
             found.append(FileChange(file.place, path, before, after, file.is_executable))
     gone = [one.place for one in found if one.after is None and one.is_inside]
-    excluded = _read(exclude_file(workspace))
+    excluded = planned[EXCLUDE] if EXCLUDE in planned else _read(exclude_file(workspace))
     return found + _excluding(workspace, excluded, without_places(workspace, excluded, gone))
 
 
@@ -165,7 +169,7 @@ def apply(workspace: Workspace, call_id: str, changes: Sequence[FileChange]) -> 
             _write(one.path, one.after, is_executable=one.is_executable)
         workspace.editor.apply(call_id, [_edit(workspace, one) for one in inside])
     except BaseException:
-        for one in done:
+        for one in reversed(done):
             with suppress(OSError):
                 _write(one.path, one.before, is_executable=one.is_executable)
         raise

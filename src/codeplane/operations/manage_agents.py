@@ -117,7 +117,10 @@ def _changes(workspace: Workspace, request: ConnectRequest) -> dict[str, list[Fi
         if missing:
             raise CodePlaneError("NOT_FOUND", f"{missing[0]} is not connected here.", hint="`cpl agents` lists them.")
         others = [one for name, one in known.items() if name not in wanted]
-        return {agent: plan_disconnecting(workspace, known[agent], others) for agent in wanted}
+        parted: dict[str, list[FileChange]] = {}
+        for agent in wanted:
+            parted[agent] = plan_disconnecting(workspace, known[agent], others, _left_by(parted))
+        return parted
     wanted = [request.agent] if request.agent is not None else [name for name in AGENT_FILES if is_found(name)]
     if not wanted:
         raise CodePlaneError("NOT_FOUND", "No agent was found on this machine.", hint="Name one: `cpl connect claude`.")
@@ -127,9 +130,13 @@ def _changes(workspace: Workspace, request: ConnectRequest) -> dict[str, list[Fi
         if level != request.level:
             message = f"{agent} is connected at {level} level already."
             raise CodePlaneError("INVALID_ARGUMENTS", message, hint=f"First: cpl connect {agent} --remove")
-        planned_already = {one.place: one.after for changes in found.values() for one in changes}
-        found[agent] = plan_connecting(workspace, agent, request.level, request.profile, planned_already)
+        found[agent] = plan_connecting(workspace, agent, request.level, request.profile, _left_by(found))
     return found
+
+
+def _left_by(planned: dict[str, list[FileChange]]) -> dict[str, bytes | None]:
+    """Return files as the changes that were planned will leave them."""
+    return {one.place: one.after for changes in planned.values() for one in changes}
 
 
 def is_found(agent: str) -> bool:
