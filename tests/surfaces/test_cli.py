@@ -314,6 +314,7 @@ def test_a_ledger_that_somebody_removed_is_missing_evidence(sandbox: Sandbox, sa
     for _ in range(2):
         done = run_cpl(sandbox, sample_repo, "ledger", "verify")
         assert (done.returncode, done.stdout.startswith("EVIDENCE MISSING")) == (1, True), done.stdout
+        assert "`cpl clear --all` starts a fresh record" in done.stdout
         run_cpl(sandbox, sample_repo, "call", "describe")
 
 
