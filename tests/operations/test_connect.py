@@ -118,6 +118,13 @@ def test_all_agents_are_connected_and_removed_in_one_call(door: Door, home: Path
     assert not exclude.exists() or "CodePlane" not in exclude.read_text("utf-8")
 
 
+def test_an_agent_is_not_offered_to_undo_what_a_person_connected(door: Door, home: Path) -> None:
+    assert home.is_dir()
+    connect(door, agent="claude")
+    offered = [result_of(call(door, "undo", {}, by=by))["candidates"] for by in (person(), None)]
+    assert [[one["name"] for one in listed] for listed in offered] == [["connect_agent"], []]
+
+
 def test_a_file_that_is_shared_already_is_named_as_not_to_be_committed(door: Door, home: Path) -> None:
     assert home.is_dir()
     write(door.workspace.root, {".mcp.json": '{"mcpServers": {"other": {"command": "other"}}}\n'})
