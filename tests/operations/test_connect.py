@@ -2,6 +2,7 @@
 
 import json
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from codeplane.surfaces.agent_hooks.agents.catalog import ADAPTERS
 from codeplane.workspace.workspace import Workspace
 from support.agents import PlayedAgent
 from support.doors import call, error_of, open_test_workspace, person, result_of
-from support.repositories import make_repository, write
+from support.repositories import git, make_repository, write
 
 AGENTS = sorted(AGENT_FILES)
 FOREIGN = """\
@@ -81,12 +82,57 @@ def test_after_connect_and_remove_everything_is_as_before(door: Door, home: Path
     assert done["files"]
     assert snapshot(door.workspace.root, home) != before
     assert connect(door, agent=agent, level=level)["files"] == []
+    written = sorted({one["place"] for one in done["files"]} - {".git/info/exclude"})
     assert result_of(call(door, "list_agents"))["results"] == [
-        {"agent": agent, "level": level, "files": sorted(one["place"] for one in done["files"]), "problems": []}
+        {"agent": agent, "level": level, "files": written, "problems": []}
     ]
     connect(door, agent=agent, remove=True)
     assert snapshot(door.workspace.root, home) == before
     assert connections(door.workspace) == {}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_paths_of_this_machine_are_not_committed_with_everything_else(door: Door, home: Path, agent: str) -> None:
+    assert home.is_dir()
+    root = door.workspace.root
+    exclude = root / ".git/info/exclude"
+    before = exclude.read_text("utf-8") if exclude.exists() else None
+    connect(door, agent=agent)
+    git(root, "add", "--all")
+    staged = git(root, "diff", "--cached", "--name-only").split()
+    assert [name for name in staged if sys.executable in (root / name).read_text("utf-8")] == []
+    connect(door, agent=agent, remove=True)
+    assert (exclude.read_text("utf-8") if exclude.exists() else None) == before
+
+
+def test_all_agents_are_connected_and_removed_in_one_call(door: Door, home: Path) -> None:
+    exclude = door.workspace.root / ".git/info/exclude"
+    write(home, {".gemini/x": "", ".cursor/x": ""})
+    before = snapshot(door.workspace.root, home)
+    for agent in ("claude", "copilot"):
+        connect(door, agent=agent)
+    assert {"gemini", "cursor"} <= set(connect(door, is_all=True)["agents"])
+    assert {"/.mcp.json", "/.gemini/settings.json"} <= set(exclude.read_text("utf-8").splitlines())
+    connect(door, is_all=True, remove=True)
+    assert snapshot(door.workspace.root, home) == before
+    assert not exclude.exists() or "CodePlane" not in exclude.read_text("utf-8")
+
+
+def test_an_agent_is_not_offered_to_undo_what_a_person_connected(door: Door, home: Path) -> None:
+    assert home.is_dir()
+    connect(door, agent="claude")
+    offered = [result_of(call(door, "undo", {}, by=by))["candidates"] for by in (person(), None)]
+    assert [[one["name"] for one in listed] for listed in offered] == [["connect_agent"], []]
+
+
+def test_a_file_that_is_shared_already_is_named_as_not_to_be_committed(door: Door, home: Path) -> None:
+    assert home.is_dir()
+    write(door.workspace.root, {".mcp.json": '{"mcpServers": {"other": {"command": "other"}}}\n'})
+    git(door.workspace.root, "add", ".mcp.json")
+    told = connect(door, agent="claude")["to_do"]
+    assert told == ["Keep the entries in .mcp.json out of commits: they hold paths of this machine."]
+    excluded = (door.workspace.root / ".git/info/exclude").read_text("utf-8").splitlines()
+    assert ("/.mcp.json" in excluded, "/.claude/settings.local.json" in excluded) == (False, True)
 
 
 @pytest.mark.parametrize("text", SHAPES, ids=range(len(SHAPES)))

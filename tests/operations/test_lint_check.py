@@ -109,7 +109,8 @@ def test_a_path_that_fits_nothing_is_refused(project_door: Door, path: str, code
 
 def test_files_without_a_tool_are_told(project_door: Door) -> None:
     assert (
-        lint(project_door, paths=["notes.txt"]).text() == "no configured tool looks at 1 file (lint_tools lists them)"
+        lint(project_door, paths=["notes.txt"]).text()
+        == "no configured tool looks at 1 file (lint_tools or `cpl lint --tools` lists them)"
     )
 
 

@@ -63,6 +63,16 @@ def test_only_tests_that_a_change_affects_are_run(tmp_path: Path) -> None:
         assert counts(named) == {"passed": 1}
 
 
+@pytest.mark.parametrize("operation", ["run_test_targets", "inspect_affected_tests"])
+def test_a_name_of_no_file_is_not_taken_for_a_change_without_tests(tmp_path: Path, operation: str) -> None:
+    with suite(tmp_path / "r", CODE) as door:
+        assert error_of(call(door, operation, {"affected_by": ["HEAD"]})) == "FILE_NOT_FOUND"
+        (door.workspace.root / "shop/prices.py").unlink()
+        answer = call(door, operation, {"affected_by": ["HEAD", "shop/prices.py"]})
+        assert answer.error is None
+        assert "there is no file HEAD; it is not counted as changed" in answer.meta.warnings
+
+
 def test_a_test_file_of_any_name_that_a_runner_takes_is_affected(tmp_path: Path) -> None:
     files = {
         "shop.js": "export function price() { return 3 }\n",

@@ -71,6 +71,22 @@ def test_uninstall_takes_a_person_and_leaves_what_is_yours(sandbox: Sandbox, sam
     assert list(sandbox.home.rglob("ledgers/*")) == []
 
 
+def test_uninstall_disconnects_agents_in_all_working_trees(sandbox: Sandbox, sample_repo: Path) -> None:
+    linked = sample_repo.with_name("linked")
+    git(sandbox, sample_repo, "worktree", "add", "-q", str(linked))
+    run_cpl(sandbox, sample_repo, "connect", "claude")
+    token = {"CODEPLANE_OPERATOR_TOKEN": sandbox.token}
+    for tree in (sample_repo, linked):
+        assert run_cpl(sandbox, tree, "connect", "claude", env=token).returncode == 0
+    listed = run_cpl(sandbox, sample_repo, "uninstall", "--dry-run").stdout
+    assert f"{linked}/.mcp.json: the hooks and the MCP server of claude" in listed
+    assert (sample_repo / ".mcp.json").exists()
+    done = run_cpl(sandbox, sample_repo, "uninstall", env=token)
+    assert done.returncode == 0, done.stderr
+    assert [tree.name for tree in (sample_repo, linked) if (tree / ".mcp.json").exists()] == []
+    assert not list(sample_repo.glob(".claude/*"))
+
+
 def test_a_search_at_a_terminal_is_coloured_and_a_persons(sandbox: Sandbox, sample_repo: Path) -> None:
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "codeplane", "search", "def", "--repo", str(sample_repo)]

@@ -258,6 +258,14 @@ def test_second_init_changes_nothing_and_says_so(sandbox: Sandbox, sample_repo: 
     assert first["repo_id"] == second["repo_id"]
 
 
+def test_init_after_a_search_sets_up_and_tells_what_to_commit(sandbox: Sandbox, sample_repo: Path) -> None:
+    run_cpl(sandbox, sample_repo, "search", "main")
+    first, second = (run_cpl(sandbox, sample_repo, "init").stdout for _ in range(2))
+    assert first.startswith("Set up: ")
+    assert second.startswith("Already set up: ")
+    assert ["Commit what was written" in text for text in (first, second)] == [True, False]
+
+
 def test_init_keeps_an_ignore_file_that_is_there(sandbox: Sandbox, sample_repo: Path) -> None:
     (sample_repo / ".cplignore").write_text("mine\n", encoding="utf-8")
     run_cpl(sandbox, sample_repo, "init")
@@ -306,6 +314,7 @@ def test_a_ledger_that_somebody_removed_is_missing_evidence(sandbox: Sandbox, sa
     for _ in range(2):
         done = run_cpl(sandbox, sample_repo, "ledger", "verify")
         assert (done.returncode, done.stdout.startswith("EVIDENCE MISSING")) == (1, True), done.stdout
+        assert "`cpl clear --all` starts a fresh record" in done.stdout
         run_cpl(sandbox, sample_repo, "call", "describe")
 
 

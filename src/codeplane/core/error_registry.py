@@ -72,7 +72,7 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
         (2024, "DISK_FULL", RETRY, "The disk is full; nothing was written.", "Free some space and call again."),
     ),
     "Git": (
-        (2101, "GIT_REF_UNKNOWN", FIX, "No branch, tag or commit has that name.", "Use one of the suggested names, or list them with git_branch or git_inspect."),
+        (2101, "GIT_REF_UNKNOWN", FIX, "No branch, tag or commit has that name.", "Check the name; git_branch and git_inspect (`cpl git branch`, `cpl git log`) list what there is."),
         (2102, "GIT_REF_AMBIGUOUS", FIX, "The name fits more than one commit.", "Give more digits, or the full name such as refs/heads/main."),
         (2103, "GIT_REF_INVALID", FIX, "Git does not allow such a name.", "Use letters, digits, `-`, `_`, `.` and `/`; it may not begin with `-`."),
         (2104, "GIT_REF_EXISTS", FIX, "A branch, tag, remote or worktree of that name exists already.", "Choose another name, or use `force` where the tool has it."),
@@ -138,11 +138,11 @@ _ROWS: dict[str, tuple[tuple[int, str, tuple[bool, bool], str, str], ...]] = {
         (5005, "HARD_LINKED", FIX, "The file has several names, and only one would be changed.", "Send `break_hardlink: true` if that is meant."),
         (5006, "EXPECTATION_MISSING", FIX, "An update does not say what it expects to find.", "Send expected_content or expected_file_sha256."),
         (5007, "UNDO_CONFLICT", FIX, "The change to undo was changed again since.", "Look at the conflicts, or undo the later operation first."),
-        (5008, "NOTHING_TO_UNDO", FIX, "There is nothing to undo, or it is no longer kept.", "List what can be undone."),
+        (5008, "NOTHING_TO_UNDO", FIX, "There is nothing to undo, or it is no longer kept.", "`cpl undo --list`, or undo without arguments, lists what can be undone."),
     ),
     "Tasks and ledger": (
         (6001, "TASK_BUDGET_EXCEEDED", FIX, "The task's budget is used up.", "Close the task and open a new one, or ask a person for more."),
-        (6002, "CHAIN_BROKEN", PERSON, "The event chain does not verify.", "Keep the file; the details name the first bad row."),
+        (6002, "CHAIN_BROKEN", PERSON, "The event chain does not verify.", "Keep the file; the details name the first bad row. If you removed `.codeplane` yourself: `cpl clear --all`."),
         (6003, "CALL_INTERRUPTED", RETRY, "The call was interrupted before it changed anything.", "Call again."),
         (6004, "OUTCOME_UNKNOWN", FIX, "The call was interrupted and its effect is unknown.", "Look at the files named in the details before going on."),
     ),

@@ -90,7 +90,7 @@ def _discovery_error(start: Path, output: str) -> CodePlaneError:
     if "not a git repository" in lowered:
         if any((directory / ".git").exists() for directory in (start, *start.absolute().parents)):
             return CodePlaneError("GIT_CORRUPT", f"Git does not accept {start} as a repository.")
-        return CodePlaneError("NOT_A_REPOSITORY", f"{start} is not inside a Git working tree.")
+        return CodePlaneError("NOT_A_REPOSITORY", f"{start.absolute()} is not inside a Git working tree.")
     if "must be run in a work tree" in lowered:
         return CodePlaneError("NOT_A_REPOSITORY", f"{start} is inside a git directory, not in a working tree.")
     if "dubious ownership" in lowered:

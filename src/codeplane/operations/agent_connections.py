@@ -29,6 +29,14 @@ from codeplane.edit.managed_block import block_in, with_block
 from codeplane.edit.records import Change
 from codeplane.ledger.evidence import Evidence
 from codeplane.operations.agent_files import AGENT_FILES, AgentFile, Entry, Installation, Level, is_ours
+from codeplane.operations.local_excludes import (
+    EXCLUDE,
+    exclude_file,
+    names_this_machine,
+    not_ignored,
+    with_places,
+    without_places,
+)
 from codeplane.operations.opencode_plugin import PLUGIN_EVENTS
 from codeplane.workspace.workspace import Workspace
 
@@ -45,6 +53,11 @@ class FileChange:
     before: bytes | None
     after: bytes | None
     is_executable: bool = False
+
+    @property
+    def is_inside(self) -> bool:
+        """Tell whether it is a file of the working tree, which the editor writes."""
+        return self.place != EXCLUDE and not self.place.startswith("~/")
 
     @property
     def diff(self) -> str:
@@ -102,11 +115,18 @@ def plan_connecting(
         CodePlaneError: INVALID_FORMAT when a file cannot be read as what it is; nothing is written then.
     """
     files = files_of(workspace, agent, level, profile)
-    return [one for file in files if (one := _connected(workspace, file, planned)).before != one.after]
+    found = [one for file in files if (one := _connected(workspace, file, planned)).before != one.after]
+    made = [one.place for one in found if one.before is None and one.is_inside and names_this_machine(one.after)]
+    before = planned[EXCLUDE] if EXCLUDE in planned else _read(exclude_file(workspace))
+    return found + _excluding(workspace, before, with_places(before, not_ignored(workspace, made)))
 
 
-def plan_disconnecting(workspace: Workspace, connection: Connection, others: Iterable[Connection]) -> list[FileChange]:
+def plan_disconnecting(
+    workspace: Workspace, connection: Connection, others: Iterable[Connection], planned: Mapping[str, bytes | None]
+) -> list[FileChange]:
     """Return the changes that take our entries out again, but for those that another connected agent uses.
+
+    `planned` is as for `plan_connecting`.
 
     Raises:
         CodePlaneError: as `plan_connecting`.
@@ -115,25 +135,31 @@ def plan_disconnecting(workspace: Workspace, connection: Connection, others: Ite
     found = []
     for file in _files_of(workspace, connection):
         path = path_of(workspace, file.place)
-        before = _read(path)
+        before = planned[file.place] if file.place in planned else _read(path)
         if before is None:
             continue
         kept = [entry for entry in shared.get(file.place, ()) if entry in file.entries]
         after = _disconnected(workspace, file, before, connection, kept)
         if after != before:
             found.append(FileChange(file.place, path, before, after, file.is_executable))
-    return found
+    gone = [one.place for one in found if one.after is None and one.is_inside]
+    excluded = planned[EXCLUDE] if EXCLUDE in planned else _read(exclude_file(workspace))
+    return found + _excluding(workspace, excluded, without_places(workspace, excluded, gone))
+
+
+def _excluding(workspace: Workspace, before: bytes | None, after: bytes | None) -> list[FileChange]:
+    return [FileChange(EXCLUDE, exclude_file(workspace), before, after)] if before != after else []
 
 
 def apply(workspace: Workspace, call_id: str, changes: Sequence[FileChange]) -> None:
-    """Write all changes or none: those of the working tree in one batch, then those of the home directory.
+    """Write all changes or none: those outside of the working tree, then those inside in one batch.
 
     Raises:
         CodePlaneError: STALE_FILE when a file was changed since it was planned.
         OSError: the system refuses; what was written before is taken back.
     """
-    inside = [one for one in changes if not one.place.startswith("~/")]
-    outside = [one for one in changes if one.place.startswith("~/")]
+    inside = [one for one in changes if one.is_inside]
+    outside = [one for one in changes if not one.is_inside]
     _keep_backups(workspace, call_id, changes)
     done: list[FileChange] = []
     try:
@@ -143,7 +169,7 @@ def apply(workspace: Workspace, call_id: str, changes: Sequence[FileChange]) -> 
             _write(one.path, one.after, is_executable=one.is_executable)
         workspace.editor.apply(call_id, [_edit(workspace, one) for one in inside])
     except BaseException:
-        for one in done:
+        for one in reversed(done):
             with suppress(OSError):
                 _write(one.path, one.before, is_executable=one.is_executable)
         raise
@@ -425,7 +451,7 @@ def _check_unchanged(change: FileChange, now: bytes | None) -> None:
 
 
 def _write(path: Path, data: bytes | None, *, is_executable: bool) -> None:
-    """Replace a file of the home directory in one step, with the permissions it had."""
+    """Replace a file that is not of the working tree in one step, with the permissions it had."""
     if data is None:
         path.unlink(missing_ok=True)
         return

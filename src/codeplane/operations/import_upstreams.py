@@ -106,7 +106,7 @@ def _text(result: ImportResult) -> str:
 
 def _done(result: ImportResult) -> Shown:
     if not result.servers:
-        return _shown(result)
+        return ("Nothing was changed.",)
     return (
         f"Imported and accepted: {', '.join(result.servers)}.",
         *(f"Note: {one}" for one in result.notes),

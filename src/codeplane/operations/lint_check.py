@@ -313,7 +313,8 @@ class _Linting:
         if not self.chosen.paths:
             return "no files to check: nothing differs from HEAD"
         if not self.assigned:
-            return f"no configured tool looks at {counted(len(self.chosen.paths), 'file')} (lint_tools lists them)"
+            n_files = counted(len(self.chosen.paths), "file")
+            return f"no configured tool looks at {n_files} (lint_tools or `cpl lint --tools` lists them)"
         repaired = f"{counted(len(self.plans), 'file')} repaired; " if self.plans else ""
         where = f"in {counted(self._n_files, 'file')}"
         if found:

@@ -23,6 +23,7 @@ from codeplane.operations.agent_connections import (
 from codeplane.operations.agent_files import AGENT_FILES, Level
 from codeplane.operations.command import Command, NoArguments, Route, Shown, Table
 from codeplane.operations.edit_recovery import recover_edit
+from codeplane.operations.local_excludes import EXCLUDE, names_this_machine, not_ignored
 from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import Audience, CallContext, Example, Operation, Plan, planned
 from codeplane.workspace.workspace import Workspace
@@ -87,7 +88,7 @@ class ConnectedAgents(Result):
 def _plan_connect(context: CallContext, request: ConnectRequest) -> Plan[ConnectResult]:
     workspace = context.workspace
     planned_changes = _changes(workspace, request)
-    result = _result(request, planned_changes)
+    result = _result(workspace, request, planned_changes)
     changes = [one for found in planned_changes.values() for one in found]
 
     def work() -> ConnectResult:
@@ -103,8 +104,8 @@ def _plan_connect(context: CallContext, request: ConnectRequest) -> Plan[Connect
                 record(workspace, agent, request.level, request.profile, found)
         return result
 
-    inside = tuple(RepoPath.parse(one.place) for one in changes if not one.place.startswith("~/"))
-    foreign = tuple(one.place for one in changes if one.place.startswith("~/"))
+    inside = tuple(RepoPath.parse(one.place) for one in changes if one.is_inside)
+    foreign = tuple(one.place for one in changes if not one.is_inside)
     return Plan(work, Effects(writes=inside, foreign=foreign, overwrites=()), preview=lambda: _text(result))
 
 
@@ -116,7 +117,10 @@ def _changes(workspace: Workspace, request: ConnectRequest) -> dict[str, list[Fi
         if missing:
             raise CodePlaneError("NOT_FOUND", f"{missing[0]} is not connected here.", hint="`cpl agents` lists them.")
         others = [one for name, one in known.items() if name not in wanted]
-        return {agent: plan_disconnecting(workspace, known[agent], others) for agent in wanted}
+        parted: dict[str, list[FileChange]] = {}
+        for agent in wanted:
+            parted[agent] = plan_disconnecting(workspace, known[agent], others, _left_by(parted))
+        return parted
     wanted = [request.agent] if request.agent is not None else [name for name in AGENT_FILES if is_found(name)]
     if not wanted:
         raise CodePlaneError("NOT_FOUND", "No agent was found on this machine.", hint="Name one: `cpl connect claude`.")
@@ -126,9 +130,13 @@ def _changes(workspace: Workspace, request: ConnectRequest) -> dict[str, list[Fi
         if level != request.level:
             message = f"{agent} is connected at {level} level already."
             raise CodePlaneError("INVALID_ARGUMENTS", message, hint=f"First: cpl connect {agent} --remove")
-        planned_already = {one.place: one.after for changes in found.values() for one in changes}
-        found[agent] = plan_connecting(workspace, agent, request.level, request.profile, planned_already)
+        found[agent] = plan_connecting(workspace, agent, request.level, request.profile, _left_by(found))
     return found
+
+
+def _left_by(planned: dict[str, list[FileChange]]) -> dict[str, bytes | None]:
+    """Return files as the changes that were planned will leave them."""
+    return {one.place: one.after for changes in planned.values() for one in changes}
 
 
 def is_found(agent: str) -> bool:
@@ -139,8 +147,13 @@ def is_found(agent: str) -> bool:
     return any(map(os.path.lexists, signs)) or any(shutil.which(one) is not None for one in programs)
 
 
-def _result(request: ConnectRequest, changes: dict[str, list[FileChange]]) -> ConnectResult:
+def _result(workspace: Workspace, request: ConnectRequest, changes: dict[str, list[FileChange]]) -> ConnectResult:
     rows = [AGENT_FILES[agent] for agent in changes]
+    to_do = [f"{row.name}: {line}" for row in rows for line in row.to_do]
+    to_do += [
+        f"Keep the entries in {place} out of commits: they hold paths of this machine."
+        for place in _shared(workspace, changes)
+    ]
     return ConnectResult(
         agents=list(changes),
         removed=request.remove,
@@ -149,8 +162,17 @@ def _result(request: ConnectRequest, changes: dict[str, list[FileChange]]) -> Co
             for agent, found in changes.items()
             for one in found
         ],
-        to_do=[] if request.remove else [f"{row.name}: {line}" for row in rows for line in row.to_do],
+        to_do=[] if request.remove else to_do,
         gaps=[] if request.remove else [f"{row.name}: {line}" for row in rows for line in row.gaps],
+    )
+
+
+def _shared(workspace: Workspace, changes: dict[str, list[FileChange]]) -> list[str]:
+    """Return files that were there before and that git sees, with entries that serve no other machine."""
+    found = [one for agent in changes.values() for one in agent if one.is_inside and one.before is not None]
+    made = {one.place for agent in changes.values() for one in agent if one.before is None}
+    return not_ignored(
+        workspace, [one.place for one in found if one.place not in made and names_this_machine(one.after)]
     )
 
 
@@ -164,6 +186,8 @@ def _done(result: ConnectResult) -> Shown:
     verb = "Disconnected" if result.removed else "Connected"
     lines = [f"{verb}: {', '.join(result.agents)}."]
     lines += [f"  {one.place}" for one in result.files] or ["  every entry was in place already"]
+    if not result.removed and any(one.place == EXCLUDE for one in result.files):
+        lines.append(f"Git leaves out the files that were made ({EXCLUDE}): they hold paths of this machine.")
     lines += [f"To do: {line}" for line in result.to_do]
     lines += [f"Not covered: {line}" for line in result.gaps]
     return ("\n".join(lines),)
@@ -207,7 +231,7 @@ SHOW_CONNECTION: Final = Operation(
     request_type=ConnectRequest,
     result_type=ConnectResult,
     effect=EffectClass.READ,
-    plan=planned(lambda context, request: _result(request, _changes(context.workspace, request))),
+    plan=planned(lambda context, request: _result(context.workspace, request, _changes(context.workspace, request))),
     audience=Audience.SHELL,
     command=Command(
         path=("agents", "diff"),

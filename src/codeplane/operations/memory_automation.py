@@ -97,7 +97,7 @@ def _plan_uninstall(context: CallContext, _request: HooksRequest) -> Plan[Uninst
     workspace = context.workspace
     known = connections(workspace)
     connection = known.pop(_AGENT, None)
-    changes = plan_disconnecting(workspace, connection, known.values()) if connection is not None else []
+    changes = plan_disconnecting(workspace, connection, known.values(), {}) if connection is not None else []
 
     def work() -> UninstallHooksResult:
         if connection is None:
@@ -116,8 +116,8 @@ def _plan_uninstall(context: CallContext, _request: HooksRequest) -> Plan[Uninst
 
 
 def _hook_effects(changes: list[FileChange], what: str) -> Effects:
-    inside = tuple(RepoPath.parse(one.place) for one in changes if not one.place.startswith("~/"))
-    outside = tuple(one.place for one in changes if one.place.startswith("~/"))
+    inside = tuple(RepoPath.parse(one.place) for one in changes if one.is_inside)
+    outside = tuple(one.place for one in changes if not one.is_inside)
     return Effects(writes=inside, foreign=outside, reserved=what)
 
 

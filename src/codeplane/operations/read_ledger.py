@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -24,6 +24,7 @@ from codeplane.operations.recorded_calls import call_document
 from codeplane.workspace.workspace import Workspace
 
 _MAX_ROWS = 10_000
+_REMOVED_BY_HAND: Final = "If you removed `.codeplane` yourself, `cpl clear --all` starts a fresh record."
 _MAX_DIGITS = 16
 _ASKED_WIDTH = 60
 _TIME = "ISO 8601, such as 2026-01-31T12:00:00Z."
@@ -259,7 +260,7 @@ def _verdict_text(result: Document) -> Shown:
     rows, head = counted(found["rows"], "row"), found["head"][:16]
     first = {
         "tampered": f"TAMPERED: row {found['first_bad_row']}: {found['problem']}.\n{rows} before it verified.",
-        "evidence missing": f"EVIDENCE MISSING: {found['problem']}.\n{rows} verified since.",
+        "evidence missing": f"EVIDENCE MISSING: {found['problem']}.\n{rows} verified since.\n{_REMOVED_BY_HAND}",
         "contradicted": f"CONTRADICTED: {rows} verified, but tables derived from them disagree.",
         "sound": f"Sound: {rows} verified, head {head}.",
         "anchor missing": f"{rows} verified, head {head}, but the seal outside the repository is missing.",

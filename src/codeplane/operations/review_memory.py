@@ -209,7 +209,9 @@ def _show_review(result: Document) -> Shown:
         for one in document["memories"]
     )
     headers = ("id", "state", "type", "folder", "since", "age", "note")
-    shown: list[Table | Facts | str] = [Table(headers, rows, "" if rows else "No memories yet.")]
+    shown: list[Table | Facts | str] = [
+        Table(headers, rows, "" if rows else "Nothing to review: no mistake was repeated often enough in a folder.")
+    ]
     shown += [
         f"{printable_name(one['file'])} waits for a person; it asks for {printable_name(one['asks'])}."
         " Accept it with `cpl memory review --apply-overrides`."

@@ -250,8 +250,8 @@ def _why_nothing(chosen: _Chosen, not_run: Sequence[NotRun]) -> str:
     if chosen.selected is None:
         return "There are no tests here."
     if not chosen.selected.changed:
-        return 'Nothing differs from HEAD; target_filter ["."] runs all tests.'
-    return 'No test is affected; target_filter ["."] runs all tests.'
+        return 'Nothing differs from HEAD; target_filter ["."] (`cpl test`) runs all tests.'
+    return 'No test is affected; target_filter ["."] (`cpl test`) runs all tests.'
 
 
 def _failures(run: SuiteRun, selected: Selected | None, flaky: Mapping[str, int]) -> list[FailureInfo]:

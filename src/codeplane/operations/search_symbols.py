@@ -261,7 +261,7 @@ def _nothing_found(context: CallContext, request: SearchRequest) -> str:
     where = " in this scope" if request.scope.paths or request.scope.languages or request.scope.kinds else ""
     text = f"No definition of `{request.query[:60]}`{where} in {len(state.files) - without} files with symbols."
     if without:
-        text += f" {without} more files are indexed as text only: search without mode."
+        text += f" {without} more files are indexed as text only: a plain text search finds it there."
     return text
 
 

@@ -1,5 +1,6 @@
 """Which test targets a call means: all of them, those that a change affects, or those it names."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -77,7 +78,7 @@ class Suite:
         Raises:
             CodePlaneError: a path is not one of the repository's; git failed.
         """
-        changed = changed_files(self.context) if affected_by is None else _given(affected_by)
+        changed = changed_files(self.context) if affected_by is None else _given(self.context, affected_by)
         pairs = _changed_pairs(self.context, changed)
         symbols = {one.path: names for one in pairs if (names := changed_symbols(one.path, one.old, one.new))}
         only = {
@@ -179,8 +180,16 @@ def selection_words(info: SelectionInfo) -> str:
     return f"affected by {counted(info.changed_files, 'changed file')}, {info.confidence}"
 
 
-def _given(paths: Iterable[str]) -> list[str]:
-    return sorted({RepoPath.parse(path).text for path in paths})
+def _given(context: CallContext, paths: Iterable[str]) -> list[str]:
+    """Return the named files; a name of nothing must not look like a change that affects no test."""
+    given = sorted({RepoPath.parse(path).text for path in paths})
+    missing = [path for path in given if not os.path.lexists(context.workspace.root / path)]
+    unknown = sorted(set(missing) - set(changed_files(context))) if missing else []
+    if unknown and len(unknown) == len(given):
+        message = f"There is no file {unknown[0]}, and none that was deleted since HEAD."
+        raise CodePlaneError("FILE_NOT_FOUND", message, hint="Name changed files, or none for what differs from HEAD.")
+    context.warnings.extend(f"there is no file {path}; it is not counted as changed" for path in unknown[:3])
+    return [path for path in given if path not in unknown]
 
 
 def _changed_pairs(context: CallContext, changed: Sequence[str]) -> list[FilePair]:

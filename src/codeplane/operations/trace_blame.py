@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, ValidationInfo, model_validator
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath, repo_path_of
-from codeplane.core.printable import printable_name, printable_text
+from codeplane.core.printable import counted, printable_name, printable_text
 from codeplane.git.blame import BlamedLines, read_blame
 from codeplane.govern.trace.blame import grouped
 from codeplane.govern.trace.lines import is_binary, split_lines
@@ -82,7 +82,7 @@ def _handle(context: CallContext, request: TraceBlameRequest) -> TraceBlameResul
     first, last = request.line_range or (1, len(lines))
     if request.line_range is not None and first > len(lines):
         details = {"path": path.text, "line_count": len(lines)}
-        raise CodePlaneError("OUT_OF_RANGE", f"{path} has only {len(lines)} lines.", details=details)
+        raise CodePlaneError("OUT_OF_RANGE", f"{path} has only {counted(len(lines), 'line')}.", details=details)
     last = min(last, len(lines))
     first = context.position.number("line", first) if context.position is not None else first
     owners, index = workspace.trace.owners_of(path.text, data, workspace.repo_version().head)

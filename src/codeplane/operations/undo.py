@@ -6,9 +6,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from codeplane.core.callers import CallerKind
 from codeplane.core.clock import iso_from_ms
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.printable import printable_name
+from codeplane.edit.protection import is_protected_name
 from codeplane.edit.records import Change, Record, State
 from codeplane.ledger.chain import LedgerRow, RowFilter
 from codeplane.ledger.effects import EffectClass, Effects
@@ -88,7 +90,7 @@ class UndoResult(Result):
 def _plan(context: CallContext, request: UndoRequest) -> Plan[UndoResult]:
     workspace = context.workspace
     if not _has_target(request):
-        return Plan(lambda: _candidates_result(workspace))
+        return Plan(lambda: _candidates_result(context))
     records = _records(workspace, request)
     plan = plan_rollback(workspace.repository, workspace.editor, records)
     return Plan(lambda: _work(context, request, records, plan), _effects(request, plan))
@@ -109,8 +111,10 @@ def _has_target(request: UndoRequest) -> bool:
     return any(one is not None for one in (request.operation, request.task, request.session))
 
 
-def _candidates_result(workspace: Workspace) -> UndoResult:
-    shown = _candidates(workspace)
+def _candidates_result(context: CallContext) -> UndoResult:
+    is_person = context.caller.kind is CallerKind.PERSON
+    # An agent is refused what changes protected files alone, so it is not offered.
+    shown = [one for one in _candidates(context.workspace) if is_person or not _is_protected(one.files)]
     summary = "These can be undone; give the operation you mean." if shown else "Nothing can be undone."
     return UndoResult(applied=False, dry_run=True, candidates=shown, summary=summary)
 
@@ -261,6 +265,10 @@ def _file_change(change: Change) -> FileChange:
         insertions=max(0, counts[1] - counts[0]),
         deletions=max(0, counts[0] - counts[1]),
     )
+
+
+def _is_protected(files: list[str]) -> bool:
+    return bool(files) and all(is_protected_name(name) for name in files)
 
 
 def _candidates(workspace: Workspace) -> list[UndoableOperation]:

@@ -46,6 +46,13 @@ def removables(workspace: Workspace) -> tuple[Removable, ...]:
     return (*kept, *([Removable("objects that undo protects from garbage collection", refs=refs)] if refs else []))
 
 
+def set_up_trees(workspace: Workspace) -> tuple[Path, ...]:
+    """Return the working trees of the repository that have a private directory, this one first."""
+    trees = [Path(tree.path) for tree in list_worktrees(workspace.root)]
+    others = (tree for tree in trees if tree != workspace.root and (tree / ".codeplane").is_dir())
+    return (workspace.root, *others)
+
+
 def remove(root: Path, found: Sequence[Removable]) -> None:
     """Remove it for good; refs first, because git needs the tree."""
     for one in sorted(found, key=lambda one: not one.refs):

@@ -127,7 +127,7 @@ async def _story(root: Path, say: Say) -> None:
     async with Client(facts.mcp_url) as agent:
         tools = (await agent.list_tools()).tools
         say(f"   it is offered {len(tools)} tools: {', '.join(tool.name for tool in tools)}")
-        await _show(agent, say, "describe", {})
+        await _show(agent, say, "call", {"operation": "describe"})
         await _show(agent, say, "search", {"query": "total("})
         await _show(agent, say, "read_source", {"targets": "src/orders/totals.py:4-6"})
         await _show(agent, say, "call", {"operation": "list_files", "arguments": {"pattern": "*"}})

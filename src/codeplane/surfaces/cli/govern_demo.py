@@ -36,6 +36,7 @@ active_intents:
 _FILE = "src/orders/totals.py"
 _REFACTORING = MappingProxyType({"path": _FILE, "expected_content": "return sum(", "new_content": "return +sum("})
 _OUTSIDE = MappingProxyType({"path": "README.md", "expected_content": "# Orders", "new_content": "# Payments"})
+_WIDTH = 160
 _DELETION = MappingProxyType({"path": "tests/test_totals.py", "action": "delete"})
 
 
@@ -78,7 +79,7 @@ class _Teller:
         first, *rest = told.splitlines() or [""]
         self.say(f"{len(self.steps)}. {name}: {mark}")
         for line in [first, *rest][:12]:
-            self.say(f"   {line[:160]}")
+            self.say(f"   {line if len(line) <= _WIDTH else line[: _WIDTH - 2] + ' …'}")
 
 
 async def _script(root: Path, teller: _Teller) -> None:
@@ -95,7 +96,8 @@ async def _script(root: Path, teller: _Teller) -> None:
         sha256 = await _hash(agent)
         text, meta = await _call(agent, "write_source", {"edits": [dict(_REFACTORING)]})
         row = _row(root, str(meta.get("request_id")))
-        told = {name: row.get(name) for name in ("intent", "caller", "after", "repo_after", "mutation_class")}
+        hashes = ", ".join(f"{path} is now {content[:12]}" for path, content in (row.get("after") or {}).items())
+        told = f"on record: {row.get('intent')}, by an {row.get('caller')}, {row.get('mutation_class')}; {hashes}"
         is_complete = row.get("intent") == "INT-001" and bool(row.get("after"))
         teller.tell("a change in scope is made and recorded", f"{text}\n{told}", is_as_specified=is_complete)
         text, _ = await _call(agent, "write_source", {"edits": [dict(_OUTSIDE)]})
@@ -118,7 +120,8 @@ async def _approval(root: Path, agent: Client, teller: _Teller) -> None:
     teller.tell("approved by the person, it runs", text, is_as_specified=is_done)
     found = _looked_up(root, "explain_call", {"call_or_row": str(meta.get("request_id"))})
     decision = found["decision"]
-    told = f"{decision['policy']}: {decision['verdict']}; decided again: same={found['is_same']}"
+    outcome = "the same" if found["is_same"] else "not the same"
+    told = f"{decision['policy']}: {decision['verdict']}; decided again from the record: {outcome}"
     teller.tell("every decision can be explained", told, is_as_specified=found["is_same"])
 
 

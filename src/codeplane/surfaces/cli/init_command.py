@@ -21,12 +21,14 @@ def command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # no
     """Write `.codeplane/`, `.cplignore` and a block in `.gitattributes`, bind the repository id, say what was done."""
     document: dict[str, Any]
     with open_workspace(WorkspaceRequest(Path(start), overrides)) as workspace:
-        was_known = workspace.chain.last_seq() > 0
+        has_ledger = workspace.chain.last_seq() > 0
         wrote_ignore = ensure_ignore_file(workspace.places)
         wrote_attributes = ensure_attributes(workspace.editor, workspace.ids.new("init"))
+        # A search or another call makes a ledger, too.
+        was_known = has_ledger and not (wrote_ignore or wrote_attributes)
         if ensure_trace_file(workspace.root):
             workspace.trace.update_map(workspace.gate.rules().intents)
-        if not was_known:
+        if not has_ledger:
             workspace.record("initialised", {"repo_id": workspace.repo_id})
         document = {
             "repo_root": str(workspace.root),
@@ -47,7 +49,12 @@ def command(as_json: bool, start: str, overrides: tuple[str, ...]) -> int:  # no
         f"  .cplignore   {'written: what CodePlane never reads' if wrote_ignore else 'kept as it is'}",
         f"  .gitattributes  {'written: git merges' if wrote_attributes else 'kept: git merges'} the trace of branches",
         f"  index        {counted(index['files'], 'file')}, {counted(index['definitions'], 'definition')}",
-        "Next: `cpl up` starts the server; the README shows how to connect an agent.",
+        *(
+            ["Commit what was written: it serves everybody who clones this."]
+            if wrote_ignore or wrote_attributes
+            else []
+        ),
+        "Next: `cpl up` starts the server, `cpl connect claude` connects an agent (`cpl connect --help` for others).",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     return OK
