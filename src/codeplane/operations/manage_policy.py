@@ -13,6 +13,10 @@ from codeplane.operations.operation import Audience, CallContext, Example, Opera
 from codeplane.workspace.workspace import Workspace
 
 
+_INTENTS = {"off": "off: agents change files without one", "enforce": "enforce: agents need one to change anything"}
+_ALWAYS = "protected and secret files, risk of shell commands, unknown tools, places outside of the tree"
+
+
 class ModeRequest(Request):
     """The new mode."""
 
@@ -117,7 +121,8 @@ def _policy_facts(result: Document) -> Shown:
     return (
         Facts(
             (
-                ("mode", document["mode"]),
+                ("intents", _INTENTS[document["mode"]]),
+                ("always in force", _ALWAYS),
                 ("active intents", ", ".join(document["active_intents"]) or "none"),
                 ("policy files", ", ".join(one["tier"] for one in document["policies"]) or "none"),
                 ("rules", ", ".join(f"{one['id']} ({one['decide']})" for one in document["rules"]) or "none"),
