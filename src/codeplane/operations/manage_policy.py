@@ -12,7 +12,6 @@ from codeplane.operations.models import Request, Result
 from codeplane.operations.operation import Audience, CallContext, Example, Operation, planned
 from codeplane.workspace.workspace import Workspace
 
-
 _INTENTS = {"off": "off: agents change files without one", "enforce": "enforce: agents need one to change anything"}
 _ALWAYS = "protected and secret files, risk of shell commands, unknown tools, places outside of the tree"
 
