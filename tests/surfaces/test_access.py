@@ -138,6 +138,17 @@ def test_the_operator_token_opens_the_door_too(strange_server: UpServer) -> None
     assert strange_server.operate("describe", {}, strange_server.sandbox.token).status == 200
 
 
+def test_a_replaced_operator_token_opens_the_door_no_more(strange_server: UpServer) -> None:
+    file, old = strange_server.sandbox.token_file, strange_server.sandbox.token
+    try:
+        file.write_text("y" * 43, "ascii")
+        found = [strange_server.operate("describe", {}, token).status for token in (old, "y" * 43)]
+    finally:
+        file.write_text(f"{old}\n", "ascii")
+
+    assert found == [401, 200]
+
+
 @pytest.mark.parametrize("path", ["/health", "/ready"])
 def test_monitoring_needs_no_secret_and_learns_nothing(strange_server: UpServer, path: str) -> None:
     wait_until(lambda: strange_server.get("/ready").status == 200, "the first index is built")

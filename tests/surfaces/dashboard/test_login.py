@@ -121,6 +121,17 @@ def test_a_login_survives_a_restart_and_ends_with_the_token(server: UpServer, tm
             server.sandbox.token_file.write_text(token + "\n")
 
 
+def test_while_the_token_is_damaged_nobody_is_logged_in(server: UpServer, visitor: Visitor) -> None:
+    token = server.sandbox.token
+    try:
+        server.sandbox.token_file.write_text("short")
+        reply = visitor.get("")
+    finally:
+        server.sandbox.token_file.write_text(token + "\n")
+
+    assert (reply.status, "cpl dashboard" in text_in(reply)) == (401, True)
+
+
 def test_links_and_logins_end(tmp_path: Path) -> None:
     clock = ManualClock()
     book = LoginBook("tree", lambda: operator_token(tmp_path / "operator.token"), clock)

@@ -240,7 +240,11 @@ class _Pages:
         return RedirectResponse(f"/dashboard{address}{mark}{urlencode({'notice': key})}", 303, headers=_HEADERS)
 
     def _login(self, request: Request) -> Login | None:
-        return self._book.login_of(request.cookies.get(self._book.cookie_name, ""))
+        try:
+            return self._book.login_of(request.cookies.get(self._book.cookie_name, ""))
+        except CodePlaneError:
+            # Without a token there is no key that could prove a login.
+            return None
 
     def _caller(self, login: Login) -> Caller:
         # The proof is what the record shows of the person who answered.

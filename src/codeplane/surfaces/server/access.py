@@ -56,12 +56,12 @@ def _hex(packed: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Decides who may send requests; `owner` and `find_owner` are given by tests only.
+    """Decides who may send requests; `secrets` are asked for each time, `owner` and `find_owner` given by tests only.
 
     Invariant: a secret opens the door, it never says that its bearer is a person.
     """
 
-    secrets: tuple[str, ...]
+    secrets: Callable[[], tuple[str, ...]]
     open_paths: frozenset[str]
     owner: int = field(default_factory=os.getuid)
     find_owner: Callable[[Address, Address], int | None] = owner_of
@@ -77,7 +77,7 @@ class Access:
         if scope.get("state", {}).get(OWNER_STATE):
             return True
         given = (path_secret, bearer_of(headers.get(b"authorization")), _cookie_in(headers.get(b"cookie", "")))
-        return any(is_same_secret(one, secret) for one in given for secret in self.secrets)
+        return any(is_same_secret(one, secret) for one in given for secret in self.secrets())
 
 
 def _cookie_in(header: str) -> str:
