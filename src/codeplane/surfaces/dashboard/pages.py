@@ -95,9 +95,11 @@ class _Pages:
 
     async def log_in(self, request: Request) -> Response:
         """Exchange the code of a link for a cookie."""
-        # Programs that only look at a link ask with HEAD.
-        code = request.query_params.get("code", "") if request.method == "GET" else ""
-        cookie = self._book.redeem(code)
+        # Programs that only look at a link ask with HEAD, browsers that expect a click say so.
+        only_looks = request.method != "GET" or "prefetch" in request.headers.get("sec-purpose", "")
+        cookie = None if only_looks else self._book.redeem(request.query_params.get("code", ""))
+        if cookie is None and self._login(request) is not None:
+            return RedirectResponse("/dashboard", 303, headers=_HEADERS)
         if cookie is None:
             return await self._login_page(
                 request, "This link was used already, has expired, or is not from this server."
@@ -114,10 +116,11 @@ class _Pages:
         return answer
 
     async def log_out(self, request: Request) -> Response:
-        """Forget the cookie of this browser."""
+        """End the login of this browser, in all of its tabs."""
         login = self._login(request)
         if login is not None:
             await self._checked_form(request, login)
+            self._book.end(login)
         answer = RedirectResponse("/dashboard", 303, headers=_HEADERS)
         answer.delete_cookie(self._book.cookie_name, path="/dashboard")
         return answer
