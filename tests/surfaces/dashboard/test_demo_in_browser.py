@@ -65,6 +65,22 @@ def test_every_page_fits_without_a_complaint_of_the_browser(
     assert problems == []
 
 
+def test_no_cell_of_a_decision_is_a_column_of_letters(browser: Browser, demo: Demo) -> None:
+    context = _context(browser, demo, 390, "light", bypass_csp=False)
+    page = context.new_page()
+    page.goto(f"{demo.server.url}/dashboard/operations?type=git_reset&outcome=denied")
+    page.locator("table.calls tbody a").first.click()
+    page.wait_for_url("**/operations/req_*")
+
+    cells = page.eval_on_selector_all(
+        "table.stacked td", "all => all.map((one) => [one.innerText, one.offsetHeight > 3 * one.offsetWidth])"
+    )
+
+    context.close()
+    assert [text for text, is_tall in cells if is_tall] == []
+    assert any("git_reset on" in text for text, _is_tall in cells)
+
+
 def test_every_page_can_be_read_without_javascript(browser: Browser, demo: Demo) -> None:
     context = _logged_in(browser.new_context(java_script_enabled=False), demo)
     page = context.new_page()
