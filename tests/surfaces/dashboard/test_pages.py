@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from codeplane.core.clock import local_time_of
 from surfaces.dashboard.support_visitors import Visitor, agent, ask_to_delete, log_in, text_in, worker, write_file
 from surfaces.support_processes import UpServer, make_repo, text_of, up, wait_until
 
@@ -290,11 +291,32 @@ def test_two_hundred_sessions_fit_on_the_page(server: UpServer, visitor: Visitor
     assert (reply.status, "more session" in text_in(reply), len(reply.body) < 300_000) == (200, True, True)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "day=9999-12-31",
+        "day=0001-01-01",
+        "day=2026-02-30",
+        "since=0001-01-01T00:00:00Z&until=0001-01-02T00:00:00Z",
+        "since=9999-12-31T00:00:00Z&until=9999-12-31T12:00:00Z",
+        "since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:00Z",
+    ],
+)
+def test_a_span_that_is_none_is_refused_with_how_to_write_one(visitor: Visitor, query: str) -> None:
+    reply = visitor.get(f"/ledger?{query}")
+
+    assert (reply.status, "A day is written as 2026-01-31" in text_in(reply)) == (400, True)
+
+
+def test_a_static_file_with_a_name_that_no_file_can_have_is_not_found(visitor: Visitor) -> None:
+    assert visitor.get(f"/static/{'a' * 300}.css").status == 404
+
+
 def test_a_day_and_a_task_can_be_looked_at(server: UpServer, visitor: Visitor) -> None:
     write_file(worker(server), "src/json/provider.py", "G = 1\n")
     row = server.get("/operations?type=write_source&outcome=finished&limit=1").json["results"][0]
 
-    for query in (f"task={row['task_id']}", f"day={row['time'][:10]}"):
+    for query in (f"task={row['task_id']}", f"day={local_time_of(row['time'])[:10]}"):
         page = visitor.get(f"/ledger?{query}").body.decode()
         assert (f"/dashboard/operations/{row['call_id']}" in page, 'class="finished"' in page) == (True, True)
     closer = re.findall(r'<a class="button small" href="/dashboard([^"]+)">Zoom in', page)
