@@ -332,7 +332,8 @@ def test_an_empty_repository_has_pages(server: UpServer, tmp_path: Path) -> None
     assert [one in text for one, text in zip(expected, texts, strict=True)] == [True] * 4
 
 
-def test_a_ledger_that_does_not_verify_is_said_with_its_row(server: UpServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("body", ["replace(body, 'read', 'rEad')", "'{not JSON'", "'[]'"])
+def test_a_ledger_that_does_not_verify_is_said_with_its_row(server: UpServer, tmp_path: Path, body: str) -> None:
     root = make_repo(server.sandbox, tmp_path / "tampered")
     with up(server.sandbox, root) as first:
         for _ in range(5):
@@ -340,12 +341,27 @@ def test_a_ledger_that_does_not_verify_is_said_with_its_row(server: UpServer, tm
         wait_until(lambda: len(first.get("/operations").json["results"]) == 5, "the rows are written")
         first.stop(signal.SIGTERM)
     with sqlite3.connect(root / ".codeplane/ledger.db") as connection:
-        connection.execute("UPDATE events SET body = replace(body, 'read', 'rEad') WHERE seq = 4")
+        connection.execute(f"UPDATE events SET body = {body} WHERE seq = 4")
     connection.close()
     with up(server.sandbox, root) as second:
-        text = log_in(second).text("/ledger")
+        visitor = log_in(second)
+        text = visitor.text("/ledger")
+        statuses = {path: visitor.get(path).status for path in ("", "/operations", "/operations/4", "/health")}
 
     assert re.search(r"The ledger does not verify: tampered\. Row 4 ?:", text), text
+    assert set(statuses.values()) == {200}, statuses
+
+
+def test_a_memory_that_cannot_be_opened_is_said_among_what_is_well(server: UpServer, tmp_path: Path) -> None:
+    root = make_repo(server.sandbox, tmp_path / "forgetful")
+    with up(server.sandbox, root):
+        pass
+    (root / ".codeplane/memory.db").write_bytes(b"damaged" * 1000)
+    with up(server.sandbox, root) as second:
+        visitor = log_in(second)
+        texts = visitor.text("/health"), text_in(visitor.get("/memory"))
+
+    assert ["memory.db is damaged" in text for text in texts] == [True, True]
 
 
 def _events(visitor: Visitor, last: int | None) -> Any:

@@ -44,7 +44,13 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-_STATUS_OF_ERROR = {"APPROVAL_NOT_FOUND": 404, "NOT_FOUND": 404, "SERVER_SHUTTING_DOWN": 503, "TASK_NOT_FOUND": 404}
+_STATUS_OF_ERROR = {
+    "APPROVAL_NOT_FOUND": 404,
+    "INTERNAL_ERROR": 500,
+    "NOT_FOUND": 404,
+    "SERVER_SHUTTING_DOWN": 503,
+    "TASK_NOT_FOUND": 404,
+}
 
 
 def dashboard_app(host: "ServerHost") -> Starlette:
@@ -319,7 +325,7 @@ async def _no_data(_context: PageContext, _query: Query) -> dict[str, Any]:
     return {}
 
 
-_ERROR = View(name="error", title="Not found", path="/error", show=_no_data, belongs_to="none")
+_ERROR = View(name="error", title="Problem", path="/error", show=_no_data, belongs_to="none")
 
 
 def _rest_addresses(view: View, parts: Query) -> list[str]:
