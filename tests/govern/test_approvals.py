@@ -183,6 +183,16 @@ def test_nothing_is_pushed_out_of_sight() -> None:
     assert both_ends("short", 40) == without_gaps("short") == "short"
 
 
+def test_a_comment_does_not_steer_the_terminal_of_the_agent(door: Door) -> None:
+    hold_id = _hold(call(door, "write_source", DELETION))
+    approve(door.workspace, hold_id, approves=False, comment="No.\x1b[2J\x07\nUse git.")
+
+    answer = call(door, "write_source", DELETION)
+
+    assert answer.error is not None
+    assert "No.\\x1b[2J\\x07\nUse git." in answer.error.message
+
+
 def test_the_book_is_made_anew_from_the_rows(door: Door) -> None:
     workspace = door.workspace
     approve(workspace, _hold(call(door, "write_source", DELETION)), comment="yes")
