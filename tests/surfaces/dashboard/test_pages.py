@@ -140,6 +140,16 @@ def test_an_answer_for_other_arguments_is_refused(server: UpServer, visitor: Vis
     assert (f"{hold} is not the call that was shown" in text, "held write_source" in text) == (True, True)
 
 
+@pytest.mark.parametrize("minutes", ["9" * 5000, "1e3", "-5"])
+def test_a_grant_for_a_time_that_is_none_is_refused(server: UpServer, visitor: Visitor, minutes: str) -> None:
+    hold = ask_to_delete(worker(server))
+    form = {"action": "approve", "hold_id": hold, "digest": _digest(visitor, hold), "scope": "session"}
+
+    reply = visitor.post("/approvals", {"form_token": visitor.form_token(), **form, "minutes": minutes})
+
+    assert (reply.status, "for how many minutes" in text_in(reply)) == (400, True)
+
+
 def test_a_grant_is_listed_and_revoked(server: UpServer, visitor: Visitor) -> None:
     peer = worker(server)
     hold = ask_to_delete(peer)
