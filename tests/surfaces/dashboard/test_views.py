@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codeplane.core.callers import Caller
 from codeplane.govern.approvals import HoldRequest, PersonsAnswer
 from codeplane.operations.answer import Answer
@@ -13,6 +15,7 @@ from codeplane.operations.dispatch import dispatch
 from codeplane.operations.perform import Door
 from codeplane.surfaces.dashboard.page_context import PageContext, View
 from codeplane.surfaces.dashboard.views.approvals import APPROVALS
+from codeplane.surfaces.dashboard.views.now import NOW
 from support.doors import call, open_test_workspace, person
 from support.governed import FILES, write_intents
 from support.repositories import make_repository
@@ -52,3 +55,15 @@ def test_many_newer_answers_do_not_hide_a_call_that_waits(tmp_path: Path) -> Non
         shown = asyncio.run(_shown(APPROVALS, door))
 
     assert [one["id"] for one in shown["holds"]] == [waiting.hold_id]
+
+
+@pytest.mark.parametrize(("number", "expected"), [(399, None), (401, 400)])
+def test_now_says_when_it_has_not_looked_at_all_calls(tmp_path: Path, number: int, expected: int | None) -> None:
+    with open_test_workspace(make_repository(tmp_path / "repo", FILES)) as workspace:
+        door = Door(workspace, OPERATIONS)
+        for _ in range(number):
+            call(door, "describe", {})
+
+        shown = asyncio.run(_shown(NOW, door))
+
+    assert shown["n_looked_at"] == expected
