@@ -66,6 +66,12 @@ def test_the_row_of_a_call_leads_to_the_call(server: UpServer, visitor: Visitor)
     assert row["call_id"] in visitor.text(f"/operations/{row['seq']}")
 
 
+def test_a_row_that_is_no_call_shows_what_is_on_record(visitor: Visitor) -> None:
+    text = visitor.text("/operations/1")
+
+    assert ("What is on record" in text, "Where the time went" in text, "Arguments" in text) == (True, False, False)
+
+
 @pytest.mark.parametrize(
     ("query", "is_there"),
     [
