@@ -101,9 +101,12 @@ class _Pages:
 
     async def log_in(self, request: Request) -> Response:
         """Exchange the code of a link for a cookie."""
-        # Programs that only look at a link ask with HEAD, browsers that expect a click say so.
-        only_looks = request.method != "GET" or "prefetch" in request.headers.get("sec-purpose", "")
-        cookie = None if only_looks else self._book.redeem(request.query_params.get("code", ""))
+        client = (request.client.host, request.client.port) if request.client else None
+        server = request.scope.get("server")
+        if self._host.access.is_strangers(client, server):
+            # The list of processes shows every user the link that a browser was started with.
+            return await self._login_page(request, "This link is for the user who owns the server.")
+        cookie = self._redeemed(request)
         if cookie is None and self._login(request) is not None:
             return RedirectResponse("/dashboard", 303, headers=_HEADERS)
         if cookie is None:
@@ -115,11 +118,15 @@ class _Pages:
             answer.set_cookie, max_age=LOGIN_SECONDS, path="/dashboard", httponly=True, samesite="strict"
         )
         set_cookie(self._book.cookie_name, cookie)
-        client = (request.client.host, request.client.port) if request.client else None
-        if not self._host.access.is_owners(client, request.scope.get("server")):
+        if not self._host.access.is_owners(client, server):
             # Where the system does not tell whose a connection is, the guard needs to see the secret each time.
             set_cookie(COOKIE, self._host.facts.secret)
         return answer
+
+    def _redeemed(self, request: Request) -> str | None:
+        # Programs that only look at a link ask with HEAD, browsers that expect a click say so.
+        only_looks = request.method != "GET" or "prefetch" in request.headers.get("sec-purpose", "")
+        return None if only_looks else self._book.redeem(request.query_params.get("code", ""))
 
     async def log_out(self, request: Request) -> Response:
         """End the login of this browser, in all of its tabs."""
@@ -213,7 +220,7 @@ class _Pages:
         if isinstance(answer, Answer) and answer.result is not None:
             return JSONResponse(address.answer(answer.result.model_dump(mode="json")), headers=_HEADERS)
         report = answer.error if isinstance(answer, Answer) else answer
-        return error_response(400, report or ErrorReport("INTERNAL_ERROR", "There is no answer."))
+        return _told_error(400, report or ErrorReport("INTERNAL_ERROR", "There is no answer."))
 
     async def refused(self, request: Request, error: Exception) -> Response:
         """Answer with a page that says what was wrong."""
@@ -315,10 +322,17 @@ class _Pages:
 
     async def _login_page(self, request: Request, problem: str = "") -> Response:
         if "application/json" in request.headers.get("accept", ""):
-            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", "This needs a login: `cpl dashboard`."))
+            return _told_error(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", "This needs a login: `cpl dashboard`."))
         draw = partial(page, self._environment, "login", {"problem": problem})
         content = await anyio.to_thread.run_sync(draw)
         return Response(content, 401, _HEADERS, "text/html; charset=utf-8")
+
+
+def _told_error(status: int, report: ErrorReport) -> Response:
+    """Return an error object that no browser keeps."""
+    answer = error_response(status, report)
+    answer.headers.update(_HEADERS)
+    return answer
 
 
 async def _no_data(_context: PageContext, _query: Query) -> dict[str, Any]:

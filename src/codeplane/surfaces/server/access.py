@@ -16,6 +16,7 @@ Address = tuple[str, int]
 OWNER_STATE = "codeplane_is_owner"
 COOKIE = "codeplane_access"
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_ROOT = 0
 _SECRET_PATH = re.compile(r"/s/([A-Za-z0-9_-]*)(/.*)?", re.DOTALL)
 
 
@@ -71,6 +72,12 @@ class Access:
         if client is None or server is None or server[1] is None:
             return False
         return self.find_owner(client, (server[0], server[1])) == self.owner
+
+    def is_strangers(self, client: Address | None, server: tuple[str, int | None] | None) -> bool:
+        """Tell whether the system says that a connection belongs to another user; root may relay for anybody."""
+        if client is None or server is None or server[1] is None:
+            return False
+        return self.find_owner(client, (server[0], server[1])) not in {None, self.owner, _ROOT}
 
     def admits(self, scope: Mapping[str, Any], headers: Mapping[bytes, str], path_secret: str) -> bool:
         """Tell whether a request comes from the owner or carries a secret."""
