@@ -368,6 +368,26 @@ def test_a_ledger_that_does_not_verify_is_said_with_its_row(server: UpServer, tm
     assert set(statuses.values()) == {200}, statuses
 
 
+def test_a_page_that_cannot_be_shown_leads_to_the_others(server: UpServer, tmp_path: Path) -> None:
+    root = make_repo(server.sandbox, tmp_path / "twisted")
+    with up(server.sandbox, root) as twisted:
+        for _ in range(5):
+            twisted.operate("describe", {})
+        wait_until(lambda: len(twisted.get("/operations").json["results"]) == 5, "the rows are written")
+        with sqlite3.connect(root / ".codeplane/ledger.db") as connection:
+            connection.execute("""UPDATE events SET body = '{"effects": {"reads": 5}}' WHERE seq = 4""")
+        connection.close()
+        visitor = log_in(twisted)
+        reply, ledger = visitor.get("/operations"), visitor.text("/ledger?verify=1")
+
+    assert (reply.status, "The page Ledger says" in text_in(reply), 'href="/dashboard/ledger"' in str(reply.body)) == (
+        500,
+        True,
+        True,
+    )
+    assert "Row 4" in ledger
+
+
 def test_a_memory_that_cannot_be_opened_is_said_among_what_is_well(server: UpServer, tmp_path: Path) -> None:
     root = make_repo(server.sandbox, tmp_path / "forgetful")
     with up(server.sandbox, root):

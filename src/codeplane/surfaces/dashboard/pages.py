@@ -246,9 +246,11 @@ class _Pages:
         """Answer a question for a part that the page does not have."""
         return await self.refused(request, CodePlaneError("NOT_FOUND", "This page has no such part."))
 
-    async def broken(self, _request: Request, _error: Exception) -> Response:
-        """Answer when a page met a bug; the guard logs it."""
-        return Response("The server met an unexpected problem; see its log.", 500, _HEADERS, "text/plain")
+    async def broken(self, request: Request, _error: Exception) -> Response:
+        """Answer when a page met a bug, or a row that somebody has damaged; the guard logs it."""
+        message = "This page cannot be shown: the server met an unexpected problem."
+        hint = "The log of the server says why. The page Ledger says whether the record is damaged."
+        return await self.refused(request, CodePlaneError("INTERNAL_ERROR", message, hint=hint))
 
     def _led_to(self, login: Login, address: str, notice: Notice) -> Response:
         key = self._book.leave_notice(login, notice)
