@@ -9,6 +9,8 @@ import pytest
 
 from codeplane.core.clock import ManualClock
 from codeplane.core.errors import CodePlaneError
+from codeplane.core.printable import both_ends, without_gaps
+from codeplane.govern import gate
 from codeplane.govern.approvals import ApprovalBook
 from codeplane.govern.explanation import explain
 from codeplane.operations.answer import Answer, Outcome
@@ -155,6 +157,40 @@ def test_the_card_hides_nothing(door: Door) -> None:
     assert "<U+200B><U+00A0>" in card["preview"]
     assert card["caller"]["session"] == answer.meta.session
     assert card["paths"] == ["src/json/trick.py"]
+
+
+def test_the_card_shows_the_end_of_what_is_long_and_counts_what_it_leaves_out(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "_SHOWN_PATHS", 100)
+    long = "src/json/long.py"
+    paths = [long, *(f"src/json/many/{number:03}.py" for number in range(150))]
+    files: dict[str, str | bytes] = dict.fromkeys(paths, "Y = 1\n")
+    write(door.workspace.root, files | {long: f"{'a' * 30_000}\n"})
+
+    answer = call(door, "write_source", {"edits": [{"path": path, "action": "delete"} for path in paths]})
+
+    card = door.workspace.gate.approvals.find(_hold(answer)).card
+    assert (len(card["paths"]), card["n_more_paths"]) == (100, 51)
+    assert ("characters left out here" in card["preview"], "149.py" in card["preview"][-500:]) == (True, True)
+
+
+def test_nothing_is_pushed_out_of_sight() -> None:
+    text = f"begin\n{chr(10) * 400}left\n{' ' * 5_000}; right"
+
+    assert without_gaps(text) == "begin\n… 400 blank lines …\nleft\n … 5000 blanks … ; right"
+    assert both_ends("a" * 50 + "b" * 50, 40) == f"{'a' * 30}\n… 60 characters left out here …\n{'b' * 10}"
+    assert both_ends("short", 40) == without_gaps("short") == "short"
+
+
+def test_a_comment_does_not_steer_the_terminal_of_the_agent(door: Door) -> None:
+    hold_id = _hold(call(door, "write_source", DELETION))
+    approve(door.workspace, hold_id, approves=False, comment="No.\x1b[2J\x07\nUse git.")
+
+    answer = call(door, "write_source", DELETION)
+
+    assert answer.error is not None
+    assert "No.\\x1b[2J\\x07\nUse git." in answer.error.message
 
 
 def test_the_book_is_made_anew_from_the_rows(door: Door) -> None:

@@ -40,8 +40,8 @@ def _write(door: Door, text: str, path: str = "a.txt") -> None:
     call(door, "toy_edit", {"path": path, "content": text})
 
 
-def _fail(door: Door) -> None:
-    call(door, "toy_test", {"failing": ["tests/test_a.py::test_it"]})
+def _fail(door: Door, test: str = "test_it") -> None:
+    call(door, "toy_test", {"failing": [f"tests/test_a.py::{test}"]})
 
 
 def _never_twice(door: Door, _clock: ManualClock) -> None:
@@ -61,6 +61,13 @@ def _same_failure(door: Door, _clock: ManualClock) -> None:
         for more in range(2):
             _write(door, f"{number} {more}")
     _fail(door)
+
+
+def _two_failures(door: Door, _clock: ManualClock) -> None:
+    for number in range(2):
+        _fail(door)
+        _fail(door, "test_that")
+        _write(door, f"{number}")
 
 
 def _failure_without_a_change(door: Door, _clock: ManualClock) -> None:
@@ -105,10 +112,11 @@ def _most_of_a_budget(door: Door, _clock: ManualClock) -> None:
         (_never_twice, []),
         (_to_and_fro, ["S changed a.txt to the same content three times"]),
         (_same_failure, ["S has had the same failure four times: it came back after 6 changes"]),
+        (_two_failures, ["S has had the same failure twice: it came back after 1 change"]),
         (_failure_without_a_change, []),
         (_refusals, ["S got FILE_NOT_FOUND from read_source four times in a row"]),
         (_refusals_with_a_success, []),
-        (_burst, ["S has made no call for 12 minutes after 25 in two"]),
+        (_burst, ["S has made no call for 12 minutes after 25 calls in two minutes"]),
         (_slow_work, []),
         (_most_of_a_budget, ["90 % of the mutation budget of S is used"]),
     ],

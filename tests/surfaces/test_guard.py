@@ -38,7 +38,7 @@ def _answer(caplog: pytest.LogCaptureFixture) -> tuple[Message, dict[str, Any]]:
         "headers": [(b"host", b"127.0.0.1:80")], "state": {OWNER_STATE: True},
     }  # fmt: skip
     with caplog.at_level(logging.ERROR, logger="codeplane"):
-        asyncio.run(Guard(app, (80,), "/repo", Access(("s" * 40,), frozenset()))(scope, receive, send))
+        asyncio.run(Guard(app, (80,), "/repo", Access(lambda: ("s" * 40,), frozenset()))(scope, receive, send))
     return sent[0], json.loads(sent[1]["body"])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from codeplane.core.callers import DASHBOARD, Caller, CallerKind
 from codeplane.core.clock import ManualClock
 from codeplane.core.events import Event
 from codeplane.operations.catalog import OPERATIONS
@@ -81,6 +82,19 @@ def test_a_rejected_call_is_counted_without_its_time() -> None:
     metrics = Metrics(frozenset())
     metrics.count(Event(1, "call", {"operation": "x", "outcome": "failed", "duration_ms": 0, "error": "NOT_FOUND"}))
     assert _value(_text(metrics, _gauges()), "codeplane_calls_last_minute") == 0
+
+
+@pytest.mark.parametrize("arguments", [{"limit": 1}, {"limit": 0}], ids=["answered", "refused"])
+def test_what_a_page_of_the_dashboard_reads_is_not_counted(workspace: Workspace, arguments: dict[str, int]) -> None:
+    metrics = Metrics(frozenset(OPERATIONS))
+    visitor = Caller(CallerKind.PERSON, DASHBOARD, "dashboard:1", "dashboard", proof="dashboard login 1")
+    with workspace.events.subscribe() as subscription:
+        call(Door(workspace, OPERATIONS), "list_calls", arguments, by=visitor)
+        for event in subscription.wait(0):
+            metrics.count(event)
+
+    text = _text(metrics, task_gauges(workspace))
+    assert (_value(text, "codeplane_calls_last_minute"), "list_calls" in text, "INVALID" in text) == (0, False, False)
 
 
 def test_repeats_of_real_calls_are_counted(workspace: Workspace) -> None:

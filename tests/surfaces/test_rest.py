@@ -52,6 +52,33 @@ def test_ready_says_ready(rest_server: UpServer) -> None:
     wait_until(lambda: rest_server.get("/ready").json == {"status": "ready"}, "the first index is built")
 
 
+@pytest.fixture
+def old_token(rest_server: UpServer) -> Iterator[str]:
+    """Return the operator token, for a test that replaces it; it is put back."""
+    token = rest_server.sandbox.token
+    yield token
+    rest_server.sandbox.token_file.write_text(f"{token}\n", "ascii")
+
+
+def test_a_deleted_token_is_worth_nothing_and_the_next_one_counts_at_once(
+    rest_server: UpServer, old_token: str
+) -> None:
+    rest_server.sandbox.token_file.unlink()
+
+    old = rest_server.post("/tasks", {}, {"Authorization": f"Bearer {old_token}"})
+    current = rest_server.post("/tasks", {}, {"Authorization": f"Bearer {rest_server.sandbox.token}"})
+
+    assert (old.status, current.status, rest_server.sandbox.token != old_token) == (401, 201, True)
+
+
+@pytest.mark.parametrize("bearer", ["", "short", "{old}"])
+def test_while_the_token_is_damaged_nobody_is_a_person(rest_server: UpServer, old_token: str, bearer: str) -> None:
+    rest_server.sandbox.token_file.write_text("short\n", "ascii")
+    headers = {"Authorization": f"Bearer {bearer.format(old=old_token)}"}
+
+    assert (rest_server.post("/tasks", {}, headers).status, rest_server.get("/status").status) == (401, 200)
+
+
 @pytest.mark.parametrize(
     "key",
     ["api_version", "repo_root", "repo_id", "repo_fingerprint", "last_reconcile", "last_error", "sessions", "port"],

@@ -201,6 +201,19 @@ def test_the_headers_that_the_collector_wants_are_sent(repo: Path, monkeypatch: 
     assert (receiver.headers[0]["x-key"], receiver.headers[0]["x-other"]) == ("one two", "3")
 
 
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("headers", ["x-key=s3cr3t%0d%0ax: y", "x-key=s3cr3t%E2%82%AC", "=s3cr3t"])
+def test_a_header_that_cannot_be_sent_is_a_problem_that_is_told_without_it(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, headers: str
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", headers)
+    with receiving() as receiver, sending(repo, receiver) as (door, sender):
+        call(door, "describe")
+        wait_until(lambda: sender.problem, "it is not sent")
+        said = f"{sender.problem} {caplog.text}"
+    assert ("OTEL_EXPORTER_OTLP_HEADERS" in said, "s3cr3t" in said, receiver.bodies) == (True, False, [])
+
+
 def test_what_waits_is_bounded_and_the_oldest_is_lost(workspace: Workspace) -> None:
     sender = TelemetrySender(workspace, 0)
     for _ in range(5_000):

@@ -2,7 +2,8 @@
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as time_of_day
 from typing import Protocol
 
 
@@ -71,6 +72,16 @@ def ms_from_iso(text: str) -> int:
 def local_time(milliseconds: int) -> str:
     """Return a time as people read it: in the machine's time zone, to the second."""
     return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def local_day(text: str) -> tuple[int, int]:
+    """Return when a day such as `2026-01-31` begins and ends in the machine's time zone.
+
+    Raises:
+        ValueError: the text is not a day.
+    """
+    day = datetime.combine(date.fromisoformat(text), time_of_day.min)
+    return round(day.timestamp() * 1000), round((day + timedelta(days=1)).timestamp() * 1000)
 
 
 def local_time_of(iso: str) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]")
 LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_BLANK_LINES = re.compile(r"\n(?:[ \t\r\f\v]*\n){9,}")
+_BLANKS = re.compile(r"[ \t]{200,}")
 _CONTROL_IN_TEXT = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
 
 
@@ -26,6 +28,20 @@ def printable_text(text: str) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: `1 file`, `2 files`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def both_ends(text: str, most: int) -> str:
+    """Return a text without its middle where it is longer than `most`: what comes last is seen, too."""
+    if len(text) <= most:
+        return text
+    end = most // 4
+    return f"{text[: most - end]}\n… {counted(len(text) - most, 'character')} left out here …\n{text[-end:]}"
+
+
+def without_gaps(text: str) -> str:
+    """Return a text in which long runs of blanks and of blank lines are counted: nothing is pushed out of sight."""
+    text = _BLANK_LINES.sub(lambda found: f"\n… {found[0].count(chr(10)) - 1} blank lines …\n", text)
+    return _BLANKS.sub(lambda found: f" … {len(found[0])} blanks … ", text)
 
 
 def encodable(value: Any) -> Any:

@@ -18,6 +18,7 @@ from codeplane.core.clock import Clock, iso_from_ms
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.ids import IdSource
 from codeplane.core.logs import fields, get_logger
+from codeplane.core.printable import printable_text
 from codeplane.govern.governed_call import Approved
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, RowFilter
 from codeplane.ledger.evidence import Evidence
@@ -229,7 +230,7 @@ class ApprovalBook:
                 hold,
                 state=APPROVED if answer.approves else DENIED,
                 scope=answer.scope if answer.approves else ONCE,
-                comment=answer.comment[:2000],
+                comment=printable_text(answer.comment[:2000]),
                 decided_by=answer.by,
                 decided_ms=now,
                 expires_ms=now + lasts,

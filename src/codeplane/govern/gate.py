@@ -9,7 +9,7 @@ from codeplane.core.callers import Caller, CallerKind
 from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.core.logs import fields, get_logger
 from codeplane.core.paths import RepoPath
-from codeplane.core.printable import printable_name, visible_text
+from codeplane.core.printable import both_ends, printable_name, visible_text, without_gaps
 from codeplane.core.redaction import redact, redact_value
 from codeplane.git.programs import is_executed
 from codeplane.govern.approvals import APPROVED, DENIED, ApprovalBook, CallKey, HoldRequest
@@ -258,11 +258,12 @@ class Gate:
             "operation": facts.operation,
             "call_id": facts.call_id,
             "arguments": _visible(redact_value(dict(facts.arguments))),
-            "preview": visible_text(redact(preview[:_PREVIEW_CHARS])),
+            "preview": _seen(preview),
             "is_preview_cut": len(preview) > _PREVIEW_CHARS,
             "paths": _shown_paths(call, judgement.opinion.segment),
-            "git_refs": [visible_text(ref) for ref in call.git_refs[:50]],
-            "commands": [visible_text(command) for command in call.commands],
+            "n_more_paths": max(0, len(call.touched) - _SHOWN_PATHS),
+            "git_refs": [visible_text(ref) for ref in call.git_refs],
+            "commands": [_seen(command) for command in call.commands],
             "network": list(call.network),
             "foreign": [visible_text(place) for place in call.foreign],
             "programs": list(call.unaccepted),
@@ -310,9 +311,14 @@ def _same_call(facts: CallFacts) -> str:
     return "\n".join((facts.operation, *(touched or (facts.arguments_digest,))))
 
 
+def _seen(text: str) -> str:
+    """Return a text for a person to judge: both of its ends, nothing invisible, and no gap to hide behind."""
+    return visible_text(without_gaps(both_ends(redact(text), _PREVIEW_CHARS)))
+
+
 def _visible(value: Any) -> Any:
     if isinstance(value, str):
-        return visible_text(value[:_PREVIEW_CHARS])
+        return visible_text(both_ends(value, _PREVIEW_CHARS))
     if isinstance(value, Mapping):
         return {visible_text(str(name)): _visible(one) for name, one in value.items()}
     return [_visible(one) for one in value] if isinstance(value, list | tuple) else value

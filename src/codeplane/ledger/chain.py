@@ -349,13 +349,13 @@ class EventChain:
         # The clauses are fixed strings from _conditions; values travel as parameters.
         query = f"SELECT * FROM events {where} ORDER BY seq DESC LIMIT ?"  # noqa: S608
         with self.database.read() as connection:
-            return tuple(row_of_record(record) for record in connection.execute(query, (*values, wanted.limit)))
+            return tuple(_shown_row(record) for record in connection.execute(query, (*values, wanted.limit)))
 
     def rows_after(self, seq: int, limit: int) -> tuple[LedgerRow, ...]:
         """Return committed rows that follow `seq`, oldest first."""
         with self.database.read() as connection:
             records = connection.execute("SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (seq, limit))
-            return tuple(row_of_record(record) for record in records)
+            return tuple(_shown_row(record) for record in records)
 
     def counts(self, task_id: str | None, since_ms: int, until_ms: int, part_ms: int) -> dict[tuple[int, str], int]:
         """Return how many rows there are of each kind in each part of a span of time; parts count from 0."""
@@ -507,6 +507,18 @@ def row_of_record(record: sqlite3.Row) -> LedgerRow:
     values = {name: record[name] for name in LedgerRow.__slots__}
     values["body"] = json.loads(values["body"])
     return LedgerRow(**values)
+
+
+def _shown_row(record: sqlite3.Row) -> LedgerRow:
+    """Return a record as a row for somebody who reads; one that was damaged does not hide all others."""
+    try:
+        row = row_of_record(record)
+    except (ValueError, TypeError, RecursionError):
+        row = None
+    if row is not None and isinstance(row.body, dict):
+        return row
+    body = {"error": "CHAIN_BROKEN", "message": "The content of this row is damaged: `cpl ledger verify` says more."}
+    return LedgerRow(**{name: record[name] for name in LedgerRow.__slots__} | {"body": body})
 
 
 def _last_in_session(connection: sqlite3.Connection, session: str) -> int:

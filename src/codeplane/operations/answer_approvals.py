@@ -138,7 +138,7 @@ def _card(result: Document) -> Shown:
             ("rule", f"{hold['policy']}: {hold['rule']}"),
             ("intent", hold["intent"] or "none"),
             ("caller", f"{caller.get('client')} over {caller.get('surface')}, session {hold['session']}"),
-            ("paths", ", ".join(card.get("paths", ())) or "none"),
+            ("paths", (", ".join(card.get("paths", ())) or "none") + _more(card)),
             ("commands", "; ".join(card.get("commands", ())) or "none"),
             ("comment", hold["comment"] or "none"),
         )
@@ -148,6 +148,11 @@ def _card(result: Document) -> Shown:
         return (facts,)
     text = shown if isinstance(shown, str) else "\n".join(f"{name}: {value}" for name, value in shown.items())
     return (facts, text)
+
+
+def _more(card: dict[str, Any]) -> str:
+    number = int(card.get("n_more_paths", 0))
+    return f" and {number} more" if number else ""
 
 
 def _first(document: dict[str, Any]) -> Any:

@@ -127,8 +127,13 @@ class Call:
     @property
     def is_recorded(self) -> bool:
         """Tell whether the call gets a row."""
+        return self.operation.is_recorded and not self.is_look
+
+    @property
+    def is_look(self) -> bool:
+        """Tell whether a page of the dashboard reads: that is neither recorded nor counted."""
         is_read = self.budget is None and self.operation.effect is not EffectClass.RECORD
-        return self.operation.is_recorded and not (is_read and self.caller.only_looks)
+        return is_read and self.caller.only_looks
 
     @property
     def label(self) -> str:

@@ -29,11 +29,16 @@ class ConvergenceSignal(Result):
 
 def signals_of(session: str, rows: Sequence[LedgerRow], now_ms: int) -> list[ConvergenceSignal]:
     """Return the signs in a session's final rows, which come oldest first."""
-    found: list[ConvergenceSignal] = []
+    # Two failures can come back in the same way: that is one sentence, with the newest call.
+    newest: dict[tuple[str, str], LedgerRow] = {}
     for kind, told in _KINDS:
         for text, row in told(rows, now_ms):
-            found.append(ConvergenceSignal(session=session, kind=kind, text=f"{session} {text}", call_id=row.call_id))
-    return found
+            known = newest.setdefault((kind, text), row)
+            newest[kind, text] = max(known, row, key=lambda one: one.seq)
+    return [
+        ConvergenceSignal(session=session, kind=kind, text=f"{session} {text}", call_id=row.call_id)
+        for (kind, text), row in newest.items()
+    ]
 
 
 def budget_signals(session: str, task: Mapping[str, Any]) -> list[ConvergenceSignal]:
@@ -111,7 +116,7 @@ def _pause(rows: Sequence[LedgerRow], now_ms: int) -> Told:
     n_burst = sum(rows[-1].ts_ms - row.ts_ms <= _BURST_MS for row in rows)
     if n_burst >= _BURST_CALLS:
         minutes = (now_ms - rows[-1].ts_ms) // 60_000
-        yield f"has made no call for {minutes} minutes after {n_burst} in two", rows[-1]
+        yield f"has made no call for {minutes} minutes after {n_burst} calls in two minutes", rows[-1]
 
 
 def _times(count: int) -> str:

@@ -149,7 +149,14 @@ def reject(workspace: Workspace, name: str, caller: Caller, report: ErrorReport,
         understood=understood,
     )
     workspace.events.publish(
-        "call", {"operation": name[:80], "outcome": "failed", "duration_ms": 0, "error": report.error}
+        "call",
+        {
+            "operation": name[:80],
+            "outcome": "failed",
+            "duration_ms": 0,
+            "error": report.error,
+            "is_look": caller.only_looks,
+        },
     )
     return Answer(name, Outcome.FAILED, meta, error=report)
 
@@ -673,9 +680,10 @@ def _announce(door: Door, call: Call) -> None:
             "budget": call.budget.value if call.budget and call.is_begun else None,
             "is_no_op": call.progress is not None and call.progress.is_no_op,
             "non_progress": call.progress is not None and call.progress.non_progress,
+            "is_look": call.is_look,
         },
     )
-    if workspace.tracer is not None:
+    if workspace.tracer is not None and not call.is_look:
         workspace.tracer.record(traced(call, round((workspace.clock.monotonic() - call.started) * 1e9)))
 
 

@@ -74,10 +74,10 @@ def test_a_call_appears_while_it_is_looked_at(page: Page, server: UpServer) -> N
 def test_a_hostile_call_that_appears_is_text(page: Page, server: UpServer) -> None:
     _open(page, server, "")
 
-    agent(server).call("read_source", {"targets": ["<img src=x onerror=document.title='owned'>\u202e"]})
+    agent(server).call("read_source", {"targets": ["<img src=x onerror=document.title='owned'>\u202e\u00a0\u17b4"]})
 
     expect(page.locator(".calls tbody tr").first).to_contain_text("<img src=x")
-    expect(page.locator(".calls tbody tr").first).to_contain_text("<U+202E>")
+    expect(page.locator(".calls tbody tr").first).to_contain_text("<U+202E><U+00A0><U+17B4>")
     assert (page.locator("main img").count(), "owned" in page.title()) == (0, False)
 
 

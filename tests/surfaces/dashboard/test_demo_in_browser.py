@@ -15,6 +15,7 @@ PATHS = (
     "/tests", "/memory?q=total", "/controller", "/controller/golden", "/controller/plan-2", "/ledger", "/health",
 )  # fmt: skip
 FORMS = [(390, "dark"), (1600, "light")]
+SHAPES = "all => all.map((one) => [one.innerText, one.innerText !== '' && one.offsetHeight > 2 * one.offsetWidth])"
 FAULTS = """async () => (await axe.run()).violations
     .filter((one) => ["serious", "critical"].includes(one.impact))
     .map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).slice(0, 3).join(", ")}`)"""
@@ -63,6 +64,23 @@ def test_every_page_fits_without_a_complaint_of_the_browser(
             problems.append(f"{path} is too wide")
     context.close()
     assert problems == []
+
+
+def test_no_cell_is_a_column_of_letters(browser: Browser, demo: Demo) -> None:
+    context = _context(browser, demo, 390, "light", bypass_csp=False)
+    page = context.new_page()
+    page.goto(f"{demo.server.url}/dashboard/operations?type=git_reset&outcome=denied")
+    page.locator("table.calls tbody a").first.click()
+    page.wait_for_url("**/operations/req_*")
+
+    cells = []
+    for path in (page.url, f"{demo.server.url}/dashboard/ledger", f"{demo.server.url}/dashboard/approvals"):
+        page.goto(path)
+        cells += page.eval_on_selector_all("main td", SHAPES)
+
+    context.close()
+    assert [text for text, is_tall in cells if is_tall] == []
+    assert any("git_reset on" in text for text, _is_tall in cells)
 
 
 def test_every_page_can_be_read_without_javascript(browser: Browser, demo: Demo) -> None:

@@ -1,5 +1,6 @@
 """Who may look at the dashboard, and from where."""
 
+import http.client
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from codeplane.core.clock import ManualClock
 from codeplane.surfaces.dashboard.login import LINK_SECONDS, LOGIN_SECONDS, LoginBook
 from codeplane.surfaces.server.operator_token import operator_token
 from surfaces.dashboard.support_visitors import Visitor, cookie_of, link_of, log_in, text_in
-from surfaces.support_processes import UpServer, make_repo, run_cpl, send_http, up
+from surfaces.support_processes import DEADLINE_SECONDS, UpServer, make_repo, run_cpl, send_http, up
 
 pytestmark = pytest.mark.slow
 
@@ -34,11 +35,21 @@ def test_a_link_works_once(server: UpServer) -> None:
     assert (reply.status, "set-cookie" in reply.headers, "used already" in text_in(reply)) == (401, False, True)
 
 
-def test_looking_at_a_link_does_not_use_it(server: UpServer) -> None:
+@pytest.mark.parametrize(("method", "purpose"), [("HEAD", None), ("GET", "prefetch"), ("GET", "prefetch;prerender")])
+def test_looking_at_a_link_does_not_use_it(server: UpServer, method: str, purpose: str | None) -> None:
     link = link_of(server)
-    looked = send_http(server.port, "HEAD", link)
+    looked = send_http(server.port, method, link, {"Sec-Purpose": purpose})
 
     assert (looked.status, server.get(link).status) == (401, 303)
+
+
+def test_a_used_link_leads_who_is_logged_in_to_the_dashboard(server: UpServer) -> None:
+    link = link_of(server)
+    cookie = cookie_of(server.get(link))
+
+    reply = server.get(link, {"Cookie": cookie})
+
+    assert (reply.status, reply.headers["location"], "set-cookie" in reply.headers) == (303, "/dashboard", False)
 
 
 def test_a_wrong_code_opens_nothing(server: UpServer) -> None:
@@ -121,6 +132,17 @@ def test_a_login_survives_a_restart_and_ends_with_the_token(server: UpServer, tm
             server.sandbox.token_file.write_text(token + "\n")
 
 
+def test_while_the_token_is_damaged_nobody_is_logged_in(server: UpServer, visitor: Visitor) -> None:
+    token = server.sandbox.token
+    try:
+        server.sandbox.token_file.write_text("short")
+        reply = visitor.get("")
+    finally:
+        server.sandbox.token_file.write_text(token + "\n")
+
+    assert (reply.status, "cpl dashboard" in text_in(reply)) == (401, True)
+
+
 def test_links_and_logins_end(tmp_path: Path) -> None:
     clock = ManualClock()
     book = LoginBook("tree", lambda: operator_token(tmp_path / "operator.token"), clock)
@@ -158,10 +180,26 @@ def test_a_form_sent_by_another_site_does_nothing(visitor: Visitor) -> None:
     assert visitor.post("/logout", form, {"Sec-Fetch-Site": "cross-site"}).status == 400
 
 
-def test_logging_out_forgets_the_cookie(visitor: Visitor) -> None:
+def test_logging_out_ends_the_login_and_forgets_the_cookie(another: Callable[[], Visitor]) -> None:
+    visitor = another()
     reply = visitor.post("/logout", {"form_token": visitor.form_token()})
 
     assert (reply.status, "max-age=0" in reply.headers["set-cookie"].lower()) == (303, True)
+    assert [visitor.get(path).status for path in ("", "/is-logged-in", "/rest/approvals")] == [401, 401, 401]
+
+
+def test_logging_out_ends_the_events_of_other_tabs(server: UpServer, another: Callable[[], Visitor]) -> None:
+    visitor = another()
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=DEADLINE_SECONDS)
+    connection.request("GET", "/dashboard/events", headers={"Cookie": visitor.cookie})
+    stream = connection.getresponse()
+    visitor.post("/logout", {"form_token": visitor.form_token()})
+    server.operate("describe", {})
+
+    told = stream.read().decode()
+
+    connection.close()
+    assert ("event: hello" in told, "describe" in told) == (True, False)
 
 
 def test_a_page_carries_the_policy_of_its_content(visitor: Visitor) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from codeplane.core.clock import local_time_of
 from surfaces.dashboard.support_visitors import Visitor, agent, ask_to_delete, log_in, text_in, worker, write_file
 from surfaces.support_processes import UpServer, make_repo, text_of, up, wait_until
 
@@ -63,6 +64,12 @@ def test_the_row_of_a_call_leads_to_the_call(server: UpServer, visitor: Visitor)
     row = server.get("/operations?limit=1").json["results"][0]
 
     assert row["call_id"] in visitor.text(f"/operations/{row['seq']}")
+
+
+def test_a_row_that_is_no_call_shows_what_is_on_record(visitor: Visitor) -> None:
+    text = visitor.text("/operations/1")
+
+    assert ("What is on record" in text, "Where the time went" in text, "Arguments" in text) == (True, False, False)
 
 
 @pytest.mark.parametrize(
@@ -137,6 +144,16 @@ def test_an_answer_for_other_arguments_is_refused(server: UpServer, visitor: Vis
     text = visitor.act("/approvals", {"action": "approve", "hold_id": hold, "digest": "0" * 64})
 
     assert (f"{hold} is not the call that was shown" in text, "held write_source" in text) == (True, True)
+
+
+@pytest.mark.parametrize("minutes", ["9" * 5000, "1e3", "-5"])
+def test_a_grant_for_a_time_that_is_none_is_refused(server: UpServer, visitor: Visitor, minutes: str) -> None:
+    hold = ask_to_delete(worker(server))
+    form = {"action": "approve", "hold_id": hold, "digest": _digest(visitor, hold), "scope": "session"}
+
+    reply = visitor.post("/approvals", {"form_token": visitor.form_token(), **form, "minutes": minutes})
+
+    assert (reply.status, "for how many minutes" in text_in(reply)) == (400, True)
 
 
 def test_a_grant_is_listed_and_revoked(server: UpServer, visitor: Visitor) -> None:
@@ -290,11 +307,32 @@ def test_two_hundred_sessions_fit_on_the_page(server: UpServer, visitor: Visitor
     assert (reply.status, "more session" in text_in(reply), len(reply.body) < 300_000) == (200, True, True)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "day=9999-12-31",
+        "day=0001-01-01",
+        "day=2026-02-30",
+        "since=0001-01-01T00:00:00Z&until=0001-01-02T00:00:00Z",
+        "since=9999-12-31T00:00:00Z&until=9999-12-31T12:00:00Z",
+        "since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:00Z",
+    ],
+)
+def test_a_span_that_is_none_is_refused_with_how_to_write_one(visitor: Visitor, query: str) -> None:
+    reply = visitor.get(f"/ledger?{query}")
+
+    assert (reply.status, "A day is written as 2026-01-31" in text_in(reply)) == (400, True)
+
+
+def test_a_static_file_with_a_name_that_no_file_can_have_is_not_found(visitor: Visitor) -> None:
+    assert visitor.get(f"/static/{'a' * 300}.css").status == 404
+
+
 def test_a_day_and_a_task_can_be_looked_at(server: UpServer, visitor: Visitor) -> None:
     write_file(worker(server), "src/json/provider.py", "G = 1\n")
     row = server.get("/operations?type=write_source&outcome=finished&limit=1").json["results"][0]
 
-    for query in (f"task={row['task_id']}", f"day={row['time'][:10]}"):
+    for query in (f"task={row['task_id']}", f"day={local_time_of(row['time'])[:10]}"):
         page = visitor.get(f"/ledger?{query}").body.decode()
         assert (f"/dashboard/operations/{row['call_id']}" in page, 'class="finished"' in page) == (True, True)
     closer = re.findall(r'<a class="button small" href="/dashboard([^"]+)">Zoom in', page)
@@ -310,7 +348,8 @@ def test_an_empty_repository_has_pages(server: UpServer, tmp_path: Path) -> None
     assert [one in text for one, text in zip(expected, texts, strict=True)] == [True] * 4
 
 
-def test_a_ledger_that_does_not_verify_is_said_with_its_row(server: UpServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("body", ["replace(body, 'read', 'rEad')", "'{not JSON'", "'[]'"])
+def test_a_ledger_that_does_not_verify_is_said_with_its_row(server: UpServer, tmp_path: Path, body: str) -> None:
     root = make_repo(server.sandbox, tmp_path / "tampered")
     with up(server.sandbox, root) as first:
         for _ in range(5):
@@ -318,12 +357,47 @@ def test_a_ledger_that_does_not_verify_is_said_with_its_row(server: UpServer, tm
         wait_until(lambda: len(first.get("/operations").json["results"]) == 5, "the rows are written")
         first.stop(signal.SIGTERM)
     with sqlite3.connect(root / ".codeplane/ledger.db") as connection:
-        connection.execute("UPDATE events SET body = replace(body, 'read', 'rEad') WHERE seq = 4")
+        connection.execute(f"UPDATE events SET body = {body} WHERE seq = 4")
     connection.close()
     with up(server.sandbox, root) as second:
-        text = log_in(second).text("/ledger")
+        visitor = log_in(second)
+        text = visitor.text("/ledger")
+        statuses = {path: visitor.get(path).status for path in ("", "/operations", "/operations/4", "/health")}
 
     assert re.search(r"The ledger does not verify: tampered\. Row 4 ?:", text), text
+    assert set(statuses.values()) == {200}, statuses
+
+
+def test_a_page_that_cannot_be_shown_leads_to_the_others(server: UpServer, tmp_path: Path) -> None:
+    root = make_repo(server.sandbox, tmp_path / "twisted")
+    with up(server.sandbox, root) as twisted:
+        for _ in range(5):
+            twisted.operate("describe", {})
+        wait_until(lambda: len(twisted.get("/operations").json["results"]) == 5, "the rows are written")
+        with sqlite3.connect(root / ".codeplane/ledger.db") as connection:
+            connection.execute("""UPDATE events SET body = '{"effects": {"reads": 5}}' WHERE seq = 4""")
+        connection.close()
+        visitor = log_in(twisted)
+        reply, ledger = visitor.get("/operations"), visitor.text("/ledger?verify=1")
+
+    assert (reply.status, "The page Ledger says" in text_in(reply), 'href="/dashboard/ledger"' in str(reply.body)) == (
+        500,
+        True,
+        True,
+    )
+    assert "Row 4" in ledger
+
+
+def test_a_memory_that_cannot_be_opened_is_said_among_what_is_well(server: UpServer, tmp_path: Path) -> None:
+    root = make_repo(server.sandbox, tmp_path / "forgetful")
+    with up(server.sandbox, root):
+        pass
+    (root / ".codeplane/memory.db").write_bytes(b"damaged" * 1000)
+    with up(server.sandbox, root) as second:
+        visitor = log_in(second)
+        texts = visitor.text("/health"), text_in(visitor.get("/memory"))
+
+    assert ["memory.db is damaged" in text for text in texts] == [True, True]
 
 
 def _events(visitor: Visitor, last: int | None) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from codeplane.core.printable import printable_text
+from codeplane.core.printable import printable_text, visible_text
 from codeplane.operations.answer import Answer
 from codeplane.surfaces.cli.main import FAILURE, OK
 
@@ -136,10 +136,13 @@ def progress_line(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows: a table in a terminal, tab-separated lines in a pipe."""
+    """Print rows: a table in a terminal, tab-separated lines in a pipe; what is invisible shows as its number.
+
+    Agents choose texts that a person reads here before answering, so nothing in them may steer the terminal.
+    """
     if not sys.stdout.isatty():
         for row in rows:
-            sys.stdout.write("\t".join(row) + "\n")
+            sys.stdout.write("\t".join(map(_on_one_line, row)) + "\n")
         return
     # 56 ms that only a terminal pays.
     from rich.console import Console  # noqa: PLC0415
@@ -152,11 +155,15 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _plain(cell: str) -> str:
-    return cell.replace("[", "\\[")
+    return visible_text(cell).replace("[", "\\[")
+
+
+def _on_one_line(cell: str) -> str:
+    return visible_text(cell).replace("\t", "\\t").replace("\n", "\\n")
 
 
 def print_facts(pairs: Sequence[tuple[str, str]]) -> None:
     """Print names and values, aligned in a terminal."""
     width = max((len(name) for name, _ in pairs), default=0) if sys.stdout.isatty() else 0
     for name, value in pairs:
-        sys.stdout.write(f"{name + ':':<{width + 1}} {value}\n")
+        sys.stdout.write(f"{name + ':':<{width + 1}} {visible_text(value)}\n")

@@ -19,6 +19,7 @@ LINK_SECONDS = 120
 LOGIN_SECONDS = 12 * 3600
 _MAX_LINKS = 20
 _MAX_NOTICES = 200
+_MAX_ENDED = 1_000
 _MAX_COOKIE = 200
 
 
@@ -39,7 +40,7 @@ class Notice:
 
 
 class LoginBook:
-    """Links that wait to be used, and the key of the cookies.
+    """Links that wait to be used, logins that were ended, and the key of the cookies.
 
     Invariant: a code is removed before its cookie is made; used, expired and unknown codes look the same.
     """
@@ -49,6 +50,7 @@ class LoginBook:
         self._token = token
         self._clock = clock
         self._links: OrderedDict[str, float] = OrderedDict()
+        self._ended: OrderedDict[str, None] = OrderedDict()
         self._notices: OrderedDict[tuple[str, str], Notice] = OrderedDict()
 
     @property
@@ -73,14 +75,20 @@ class LoginBook:
         return f"{stamp}.{self._signed('login', stamp)}"
 
     def login_of(self, cookie: str) -> Login | None:
-        """Return the login that a cookie proves; None for one that is foreign, expired or made with an old token."""
+        """Return the login that a cookie proves; None for one that is foreign, over, or made with an old token."""
         stamp, _, signature = cookie.rpartition(".")
         ends, _, name = stamp.partition(".")
         if len(cookie) > _MAX_COOKIE or not is_same_secret(signature, self._signed("login", stamp)):
             return None
-        if int(ends) < self._clock.now_ms() // 1000:
+        if int(ends) < self._clock.now_ms() // 1000 or name in self._ended:
             return None
         return Login(name, self._signed("form", stamp))
+
+    def end(self, login: Login) -> None:
+        """End a login: a copy of its cookie proves nothing as long as this server runs."""
+        self._ended[login.name] = None
+        while len(self._ended) > _MAX_ENDED:
+            self._ended.popitem(last=False)
 
     def leave_notice(self, login: Login, notice: Notice) -> str:
         """Keep a notice for the next page of a login; return the key that this page is asked with."""

@@ -1,16 +1,19 @@
 """Templates and static files, read from the installed package."""
 
 import hashlib
+import re
 from importlib.resources import files
 
+_NAME = re.compile(r"[a-z_]{1,40}\.[a-z]{1,8}")
 _TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 
 
 def file_text(folder: str, name: str) -> str | None:
     """Return the text of a file of this package; None when there is none."""
+    if not _NAME.fullmatch(name):
+        return None
     wanted = files("codeplane.surfaces.dashboard").joinpath(folder, name)
-    is_plain = "/" not in name and "\\" not in name and not name.startswith(".")
-    return wanted.read_text(encoding="utf-8") if is_plain and wanted.is_file() else None
+    return wanted.read_text(encoding="utf-8") if wanted.is_file() else None
 
 
 def static_file(name: str) -> tuple[bytes, str, str] | None:

@@ -44,7 +44,13 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-_STATUS_OF_ERROR = {"APPROVAL_NOT_FOUND": 404, "NOT_FOUND": 404, "SERVER_SHUTTING_DOWN": 503, "TASK_NOT_FOUND": 404}
+_STATUS_OF_ERROR = {
+    "APPROVAL_NOT_FOUND": 404,
+    "INTERNAL_ERROR": 500,
+    "NOT_FOUND": 404,
+    "SERVER_SHUTTING_DOWN": 503,
+    "TASK_NOT_FOUND": 404,
+}
 
 
 def dashboard_app(host: "ServerHost") -> Starlette:
@@ -95,9 +101,14 @@ class _Pages:
 
     async def log_in(self, request: Request) -> Response:
         """Exchange the code of a link for a cookie."""
-        # Programs that only look at a link ask with HEAD.
-        code = request.query_params.get("code", "") if request.method == "GET" else ""
-        cookie = self._book.redeem(code)
+        client = (request.client.host, request.client.port) if request.client else None
+        server = request.scope.get("server")
+        if self._host.access.is_strangers(client, server):
+            # The list of processes shows every user the link that a browser was started with.
+            return await self._login_page(request, "This link is for the user who owns the server.")
+        cookie = self._redeemed(request)
+        if cookie is None and self._login(request) is not None:
+            return RedirectResponse("/dashboard", 303, headers=_HEADERS)
         if cookie is None:
             return await self._login_page(
                 request, "This link was used already, has expired, or is not from this server."
@@ -107,17 +118,22 @@ class _Pages:
             answer.set_cookie, max_age=LOGIN_SECONDS, path="/dashboard", httponly=True, samesite="strict"
         )
         set_cookie(self._book.cookie_name, cookie)
-        client = (request.client.host, request.client.port) if request.client else None
-        if not self._host.access.is_owners(client, request.scope.get("server")):
+        if not self._host.access.is_owners(client, server):
             # Where the system does not tell whose a connection is, the guard needs to see the secret each time.
             set_cookie(COOKIE, self._host.facts.secret)
         return answer
 
+    def _redeemed(self, request: Request) -> str | None:
+        # Programs that only look at a link ask with HEAD, browsers that expect a click say so.
+        only_looks = request.method != "GET" or "prefetch" in request.headers.get("sec-purpose", "")
+        return None if only_looks else self._book.redeem(request.query_params.get("code", ""))
+
     async def log_out(self, request: Request) -> Response:
-        """Forget the cookie of this browser."""
+        """End the login of this browser, in all of its tabs."""
         login = self._login(request)
         if login is not None:
             await self._checked_form(request, login)
+            self._book.end(login)
         answer = RedirectResponse("/dashboard", 303, headers=_HEADERS)
         answer.delete_cookie(self._book.cookie_name, path="/dashboard")
         return answer
@@ -204,7 +220,7 @@ class _Pages:
         if isinstance(answer, Answer) and answer.result is not None:
             return JSONResponse(address.answer(answer.result.model_dump(mode="json")), headers=_HEADERS)
         report = answer.error if isinstance(answer, Answer) else answer
-        return error_response(400, report or ErrorReport("INTERNAL_ERROR", "There is no answer."))
+        return _told_error(400, report or ErrorReport("INTERNAL_ERROR", "There is no answer."))
 
     async def refused(self, request: Request, error: Exception) -> Response:
         """Answer with a page that says what was wrong."""
@@ -230,9 +246,11 @@ class _Pages:
         """Answer a question for a part that the page does not have."""
         return await self.refused(request, CodePlaneError("NOT_FOUND", "This page has no such part."))
 
-    async def broken(self, _request: Request, _error: Exception) -> Response:
-        """Answer when a page met a bug; the guard logs it."""
-        return Response("The server met an unexpected problem; see its log.", 500, _HEADERS, "text/plain")
+    async def broken(self, request: Request, _error: Exception) -> Response:
+        """Answer when a page met a bug, or a row that somebody has damaged; the guard logs it."""
+        message = "This page cannot be shown: the server met an unexpected problem."
+        hint = "The log of the server says why. The page Ledger says whether the record is damaged."
+        return await self.refused(request, CodePlaneError("INTERNAL_ERROR", message, hint=hint))
 
     def _led_to(self, login: Login, address: str, notice: Notice) -> Response:
         key = self._book.leave_notice(login, notice)
@@ -240,7 +258,11 @@ class _Pages:
         return RedirectResponse(f"/dashboard{address}{mark}{urlencode({'notice': key})}", 303, headers=_HEADERS)
 
     def _login(self, request: Request) -> Login | None:
-        return self._book.login_of(request.cookies.get(self._book.cookie_name, ""))
+        try:
+            return self._book.login_of(request.cookies.get(self._book.cookie_name, ""))
+        except CodePlaneError:
+            # Without a token there is no key that could prove a login.
+            return None
 
     def _caller(self, login: Login) -> Caller:
         # The proof is what the record shows of the person who answered.
@@ -302,17 +324,24 @@ class _Pages:
 
     async def _login_page(self, request: Request, problem: str = "") -> Response:
         if "application/json" in request.headers.get("accept", ""):
-            return error_response(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", "This needs a login: `cpl dashboard`."))
+            return _told_error(401, ErrorReport("OPERATOR_TOKEN_REQUIRED", "This needs a login: `cpl dashboard`."))
         draw = partial(page, self._environment, "login", {"problem": problem})
         content = await anyio.to_thread.run_sync(draw)
         return Response(content, 401, _HEADERS, "text/html; charset=utf-8")
+
+
+def _told_error(status: int, report: ErrorReport) -> Response:
+    """Return an error object that no browser keeps."""
+    answer = error_response(status, report)
+    answer.headers.update(_HEADERS)
+    return answer
 
 
 async def _no_data(_context: PageContext, _query: Query) -> dict[str, Any]:
     return {}
 
 
-_ERROR = View(name="error", title="Not found", path="/error", show=_no_data, belongs_to="none")
+_ERROR = View(name="error", title="Problem", path="/error", show=_no_data, belongs_to="none")
 
 
 def _rest_addresses(view: View, parts: Query) -> list[str]:

@@ -108,6 +108,6 @@ def _shown(value: object, most: int = _MAX_SHOWN) -> str:
     return visible_text(text if cut <= 0 else f"{text[:most]}… and {counted(cut, 'more character')}")
 
 
-def _pretty(value: Any) -> str:
+def _pretty(value: Any, most: int = _MAX_SHOWN) -> str:
     """Return a document as indented JSON."""
-    return _shown(json.dumps(value, ensure_ascii=False, indent=2))
+    return _shown(json.dumps(value, ensure_ascii=False, indent=2), most)

@@ -16,6 +16,7 @@ Address = tuple[str, int]
 OWNER_STATE = "codeplane_is_owner"
 COOKIE = "codeplane_access"
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_ROOT = 0
 _SECRET_PATH = re.compile(r"/s/([A-Za-z0-9_-]*)(/.*)?", re.DOTALL)
 
 
@@ -56,12 +57,12 @@ def _hex(packed: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Decides who may send requests; `owner` and `find_owner` are given by tests only.
+    """Decides who may send requests; `secrets` are asked for each time, `owner` and `find_owner` given by tests only.
 
     Invariant: a secret opens the door, it never says that its bearer is a person.
     """
 
-    secrets: tuple[str, ...]
+    secrets: Callable[[], tuple[str, ...]]
     open_paths: frozenset[str]
     owner: int = field(default_factory=os.getuid)
     find_owner: Callable[[Address, Address], int | None] = owner_of
@@ -72,12 +73,18 @@ class Access:
             return False
         return self.find_owner(client, (server[0], server[1])) == self.owner
 
+    def is_strangers(self, client: Address | None, server: tuple[str, int | None] | None) -> bool:
+        """Tell whether the system says that a connection belongs to another user; root may relay for anybody."""
+        if client is None or server is None or server[1] is None:
+            return False
+        return self.find_owner(client, (server[0], server[1])) not in {None, self.owner, _ROOT}
+
     def admits(self, scope: Mapping[str, Any], headers: Mapping[bytes, str], path_secret: str) -> bool:
         """Tell whether a request comes from the owner or carries a secret."""
         if scope.get("state", {}).get(OWNER_STATE):
             return True
         given = (path_secret, bearer_of(headers.get(b"authorization")), _cookie_in(headers.get(b"cookie", "")))
-        return any(is_same_secret(one, secret) for one in given for secret in self.secrets)
+        return any(is_same_secret(one, secret) for one in given for secret in self.secrets())
 
 
 def _cookie_in(header: str) -> str:

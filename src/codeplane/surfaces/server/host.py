@@ -30,7 +30,7 @@ from codeplane.surfaces.gateway.holder import GatewayHolder
 from codeplane.surfaces.mcp.binding import CallRunner, InFlight, Upstreams
 from codeplane.surfaces.server.access import Access
 from codeplane.surfaces.server.facts import ServerFacts, remove_facts, write_facts
-from codeplane.surfaces.server.operator_token import kept_secret, operator_token
+from codeplane.surfaces.server.operator_token import kept_secret, operator_token, token_in_force
 from codeplane.surfaces.server.unix_socket import bind_unix_socket, serve_unix_socket
 from codeplane.workspace.workspace import Workspace, prepare_private
 
@@ -78,7 +78,6 @@ class ServerHost:
     lock: FileLock
     mode: str
     facts: ServerFacts
-    token: str
     access: Access
     listeners: tuple[socket.socket, ...]
     gateway: GatewayHolder
@@ -109,6 +108,11 @@ class ServerHost:
         from codeplane.surfaces.agent_hooks.hook_server import HookServer  # noqa: PLC0415
 
         return HookServer(self)
+
+    @property
+    def token(self) -> str:
+        """Return the operator token, read each time: whoever deletes its file ends what the old one could do."""
+        return token_in_force(self.workspace.places.user.operator_token)
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -477,7 +481,8 @@ def build_host(request: HostRequest) -> ServerHost:
     interrupted = workspace.tasks.interrupt_orphans(workspace.ownership)
     _remove_marks_of_the_dead(workspace)
     profile_for(workspace.settings.mcp.profile, request.door.operations)
-    token = operator_token(workspace.places.user.operator_token)
+    token_file = workspace.places.user.operator_token
+    operator_token(token_file)
     secret = kept_secret(workspace.places.user.access_secret, "access secret")
     listeners = [_listen(workspace.settings.server.port)]
     port = int(listeners[0].getsockname()[1])
@@ -486,7 +491,8 @@ def build_host(request: HostRequest) -> ServerHost:
         listeners.append(_listen(_port_of(more)))
     now = workspace.clock.now_ms()
     facts = ServerFacts(os.getpid(), port, now, VERSION, request.mode, workspace.repo_id, secret)
-    access = Access((secret, token), _OPEN | ({"/metrics"} if workspace.settings.metrics.open else frozenset()))
+    open_paths = _OPEN | ({"/metrics"} if workspace.settings.metrics.open else frozenset())
+    access = Access(lambda: (secret, token_in_force(token_file)), open_paths)
     started = {"mode": request.mode, "port": port, "head": head.commit, "recovered_calls": recovered}
     workspace.record("server_started", {**started, "interrupted_tasks": interrupted})
     _log.info("server started", extra=fields(port=port, mode=request.mode, head=(head.commit or "unborn")[:12]))
@@ -494,7 +500,7 @@ def build_host(request: HostRequest) -> ServerHost:
     door = request.door
     if isinstance(door.operations, Catalog):
         door = replace(door, operations=OfferedTools(door.operations, gateway.operations, gateway.why_missing))
-    return ServerHost(workspace, door, request.lock, request.mode, facts, token, access, tuple(listeners), gateway)
+    return ServerHost(workspace, door, request.lock, request.mode, facts, access, tuple(listeners), gateway)
 
 
 def _remove_marks_of_the_dead(workspace: Workspace) -> None:

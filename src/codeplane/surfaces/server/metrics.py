@@ -173,7 +173,9 @@ class Metrics:
         self._approvals = Gauge("codeplane_approvals_waiting", "Held calls that wait for a person.", registry=registry)
 
     def count(self, event: Event) -> None:
-        """Count one finished call."""
+        """Count one finished call; what a page of the dashboard reads is none, or an open page would count itself."""
+        if event.data.get("is_look"):
+            return
         name = str(event.data["operation"])
         operation = name if name in self._operations else "unknown"
         self._calls.labels(operation, str(event.data["outcome"])).inc()

@@ -147,8 +147,11 @@ class TelemetrySender:
         endpoint = self.workspace.settings.otel.endpoint
         try:
             _post(endpoint, path, message)
-        except (OSError, http.client.HTTPException, _NotTakenError) as error:
+        except (OSError, ValueError, http.client.HTTPException, _NotTakenError) as error:
             reason = str(error)[:200] or type(error).__name__
+            if isinstance(error, ValueError):
+                # Its text has the header, which may be a key.
+                reason = f"{_HEADERS_VARIABLE} has a header that HTTP cannot carry"
             if not self.problem:
                 _log.warning("telemetry cannot be sent", extra=fields(endpoint=endpoint, reason=reason))
             self.problem = reason
@@ -180,6 +183,7 @@ def _post(endpoint: str, path: str, message: bytes) -> None:
 
     Raises:
         OSError: the endpoint cannot be reached or does not answer in time.
+        ValueError: a header of the environment cannot be sent.
         HTTPException: its answer is not HTTP.
         _NotTakenError: it answers with anything but success.
     """

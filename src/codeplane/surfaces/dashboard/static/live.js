@@ -28,8 +28,8 @@ function duration(ms) {
 
 // Characters that do not show, or that turn the direction of text, appear as their number, as on the server.
 function visible(text) {
-  return String(text).replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0\u2800\ufe00-\ufe0f\u034f]/gu,
-    (char) => char === "\n" || char === "\t" ? char : `<U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}>`);
+  return String(text).replace(/(?![ \n\t])[\p{C}\p{Z}\u115f\u1160\u3164\uffa0\u2800\ufe00-\ufe0f\u034f\u17b4\u17b5]/gu,
+    (char) => `<U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}>`);
 }
 
 function cut(text, most) {

@@ -1,5 +1,6 @@
 """Health: is the index fresh, what does the server use, does the record hold, are agents' gates in place."""
 
+from codeplane.core.errors import CodePlaneError
 from codeplane.operations.catalog import OPERATIONS
 from codeplane.surfaces.dashboard.charts import bars
 from codeplane.surfaces.dashboard.page_context import Data, PageContext, Query, View
@@ -26,8 +27,16 @@ async def _show(context: PageContext, _query: Query) -> Data:
         "upstreams": await _upstreams(context),
         "agents": (await context.read("list_agents"))["results"],
         "verification": await context.read("verify_ledger") if is_short else None,
-        "memory": await context.read("verify_memory"),
+        "memory": await _verified_memory(context),
     }
+
+
+async def _verified_memory(context: PageContext) -> Data:
+    """Return whether the memory holds; a store that cannot be opened is said on the page, among what is well."""
+    try:
+        return await context.read("verify_memory")
+    except CodePlaneError as error:
+        return {"verdict": error.code, "rows": 0, "problems": [error.message]}
 
 
 async def _upstreams(context: PageContext) -> list[Data]:

@@ -2,12 +2,15 @@
 
 from datetime import UTC, datetime
 
-from codeplane.core.clock import iso_from_ms, local_time, ms_from_iso
+from codeplane.core.clock import iso_from_ms, local_day, local_time, ms_from_iso
 from codeplane.core.errors import CodePlaneError
 from codeplane.surfaces.dashboard.charts import stacked
 from codeplane.surfaces.dashboard.page_context import Data, PageContext, Query, View
 
 _DAY_MS = 86_400_000
+_LONGEST = 400 * _DAY_MS
+_EARLIEST, _LATEST = _LONGEST, round(datetime(9998, 1, 1, tzinfo=UTC).timestamp() * 1000)
+_TIMES = "A day is written as 2026-01-31, a time as 2026-01-31T12:00:00Z."
 _PARTS = 96
 _LEAST_MS = 60_000
 _MARKS = 200
@@ -20,6 +23,8 @@ _SOUND = frozenset({"sound", "anchor missing"})
 
 async def _show(context: PageContext, query: Query) -> Data:
     since, until = await _span(context, query)
+    if not _EARLIEST < since < until < _LATEST or until - since > _LONGEST:
+        raise CodePlaneError("INVALID_ARGUMENTS", "The end is after the beginning, by at most 400 days.", hint=_TIMES)
     times = {"since": iso_from_ms(since), "until": iso_from_ms(until), "task": query.get("task")}
     counts = await context.read("count_calls", **times, parts=_PARTS)
     changes = await context.read("list_calls", **times, only_changes=True, limit=_MARKS)
@@ -52,10 +57,9 @@ async def _span(context: PageContext, query: Query) -> tuple[int, int]:
         if query.get("since") and query.get("until"):
             return ms_from_iso(query["since"]), ms_from_iso(query["until"])
         if query.get("day"):
-            day = ms_from_iso(query["day"])
-            return day, day + _DAY_MS
+            return local_day(query["day"])
     except (ValueError, OverflowError) as error:
-        raise CodePlaneError("INVALID_ARGUMENTS", "A time is written as 2026-01-31T12:00:00Z.") from error
+        raise CodePlaneError("INVALID_ARGUMENTS", "This is not a day, or not a time.", hint=_TIMES) from error
     if query.get("task"):
         task = await context.read("show_task", task_id=query["task"])
         ended = ms_from_iso(task["closed_at"]) if task["closed_at"] else context.now_ms
@@ -80,11 +84,10 @@ def _moves(since: int, until: int) -> list[tuple[str, str, str]]:
         "Zoom in": (since + length // 4, until - length // 4),
         "Zoom out": (since - length // 2, until + length // 2),
     }
-    last = round(datetime(9998, 1, 1, tzinfo=UTC).timestamp() * 1000)
     return [
         (name, iso_from_ms(start), iso_from_ms(end))
         for name, (start, end) in spans.items()
-        if end - start >= _LEAST_MS and 400 * _DAY_MS < start < end < last and end - start <= 400 * _DAY_MS
+        if end - start >= _LEAST_MS and _EARLIEST < start < end < _LATEST and end - start <= _LONGEST
     ]
 
 

@@ -5,11 +5,13 @@ from codeplane.surfaces.dashboard.page_context import Data, PageContext, Query, 
 
 _SHOWN_CALLS = 25
 _SHOWN_SESSIONS = 50
+_LOOKED_AT = 400
 
 
 async def _show(context: PageContext, query: Query) -> Data:
-    activity = await context.read("show_activity")
+    activity = await context.read("show_activity", limit=_LOOKED_AT)
     data: Data = {
+        "n_looked_at": _LOOKED_AT if activity["is_cut"] else None,
         "sessions": activity["sessions"][:_SHOWN_SESSIONS],
         "n_sessions": len(activity["sessions"]),
         "signals": activity["signals"],

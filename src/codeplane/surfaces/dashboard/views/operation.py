@@ -7,6 +7,8 @@ from codeplane.surfaces.dashboard.login import Notice
 from codeplane.surfaces.dashboard.page_context import Data, Done, PageContext, Query, View
 
 _CHANGED = "changed_paths"
+# Every other row tells what happened to the repository or to an approval, and has neither steps nor arguments.
+_OF_CALLS = frozenset({"begun", "finished", "failed", "denied", "held"})
 
 
 async def _show(context: PageContext, query: Query) -> Data:
@@ -18,6 +20,7 @@ async def _show(context: PageContext, query: Query) -> Data:
         "row": last,
         "body": body,
         "is_running": last["kind"] == "begun",
+        "is_call": last["kind"] in _OF_CALLS,
         "n_rows": len(rows),
         "call": call,
         "steps": _timeline(body.get("spans", ()), total),
