@@ -1,12 +1,13 @@
 """Commits are made as git makes them, and a refused one leaves nothing behind."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codeplane.workspace.workspace import Workspace
-from support.doors import call, open_test_workspace, result_of
+from support.doors import call, error_of, open_test_workspace, result_of
 from support.git_commits import (
     by_git,
     check_refused,
@@ -17,6 +18,7 @@ from support.git_commits import (
     identify,
     install_hook,
 )
+from support.governed import write_intents
 from support.repositories import git, write
 
 
@@ -238,3 +240,18 @@ def test_conflicts_are_not_committed(workspace: Workspace, repo: Path) -> None:
 def test_everything_that_is_tracked_can_be_committed_by_naming_the_root(workspace: Workspace, repo: Path) -> None:
     write(repo, {"src/app.py": "changed = 1\n"})
     check_same_as_by_hand(workspace, "git_commit", {"message": "all", "paths": ["."]}, by_git("commit", "-qam", "all"))
+
+
+def test_what_others_stage_between_plan_and_work_is_judged(workspace: Workspace, repo: Path) -> None:
+    write_intents(repo)
+    write(repo, {"src/json/a.py": "x = 1\n", "elsewhere.txt": "x\n"})
+    git(repo, "add", "src/json/a.py")
+    door = git_door(workspace)
+    call(door, "select_active_intent", {"intent_id": "INT-001"})
+
+    def stages_it(step: str) -> None:
+        if step == "plan":
+            git(repo, "add", "elsewhere.txt")
+
+    answer = call(replace(door, after_step=stages_it), "git_commit", {"message": "ours"})
+    assert error_of(answer) == "SCOPE_VIOLATION"

@@ -1,6 +1,7 @@
 """One step from changed files to a commit, as a whole or not at all."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 from codeplane.operations.git_stage_and_commit import GIT_STAGE_AND_COMMIT
 from codeplane.operations.schema import input_schema
 from codeplane.workspace.workspace import Workspace
-from support.doors import call, result_of
+from support.doors import call, error_of, result_of
 from support.git_commits import check_refused, check_same_as_by_hand, exact_picture, git_door, identify, install_hook
+from support.governed import write_intents
 from support.repositories import git, write
 
 
@@ -45,6 +47,32 @@ def test_what_was_staged_before_goes_in_and_is_named(workspace: Workspace, repo:
     )
     assert result_of(answer)["also_committed"] == ["new/file.txt"]
     assert "is included: new/file.txt" in answer.text()
+
+
+def test_what_others_commit_between_plan_and_work_is_not_claimed(workspace: Workspace, repo: Path) -> None:
+    git(repo, "add", "new")
+
+    def commits_it(step: str) -> None:
+        if step == "plan":
+            git(repo, "commit", "-q", "-m", "theirs")
+
+    door = replace(git_door(workspace), after_step=commits_it)
+    made = result_of(call(door, "git_stage_and_commit", {"paths": "src/app.py", "message": "ours"}))
+    assert made["also_committed"] == []
+
+
+def test_what_others_stage_between_plan_and_work_is_judged(workspace: Workspace, repo: Path) -> None:
+    write_intents(repo)
+    write(repo, {"src/json/a.py": "x = 1\n"})
+    door = git_door(workspace)
+    call(door, "select_active_intent", {"intent_id": "INT-001"})
+
+    def stages_it(step: str) -> None:
+        if step == "plan":
+            git(repo, "add", "new")
+
+    arguments = {"paths": "src/json/a.py", "message": "ours"}
+    assert error_of(call(replace(door, after_step=stages_it), "git_stage_and_commit", arguments)) == "SCOPE_VIOLATION"
 
 
 def test_amending_joins_the_paths_with_the_last_commit(workspace: Workspace) -> None:

@@ -11,7 +11,7 @@ from codeplane.core.printable import counted
 from codeplane.git.commands import Conditions
 from codeplane.git.committing import Author, WantedCommit, commit
 from codeplane.git.programs import COMMIT_HOOKS
-from codeplane.git.staging import differences, unstaged_paths, without_tracked
+from codeplane.git.staging import differences, staged_paths, unstaged_paths, without_tracked
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.commit_trace import with_trailer
 from codeplane.operations.git_change import GitDelta, add_delta, branch_in, render_delta
@@ -114,6 +114,9 @@ def _work(
     context: CallContext, request: GitCommitRequest, paths: tuple[RepoPath, ...], changed_before: frozenset[str]
 ) -> GitCommitResult:
     workspace = context.workspace
+    if not paths:
+        # Another agent may have staged more since the plan; from here on git is ours.
+        context.judge(staged_paths(workspace.root))
     wanted = WantedCommit(
         message=with_trailer(context, request.message),
         paths=paths,

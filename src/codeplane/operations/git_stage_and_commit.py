@@ -10,7 +10,7 @@ from codeplane.core.printable import printable_name
 from codeplane.git.commands import Conditions
 from codeplane.git.committing import Author, CommitId, WantedCommit, commit
 from codeplane.git.programs import COMMIT_HOOKS
-from codeplane.git.staging import differences, stage, unstaged_paths
+from codeplane.git.staging import differences, stage, staged_paths, unstaged_paths
 from codeplane.ledger.effects import EffectClass, Effects
 from codeplane.operations.commit_trace import trace_to_commit, with_trailer
 from codeplane.operations.git_change import GitDelta, add_delta, branch_in, render_delta
@@ -84,18 +84,21 @@ def _plan(context: CallContext, request: GitStageAndCommitRequest) -> Plan[GitSt
     trace = trace_to_commit(found.unstaged)
     writes = parsed_names((*asked, *others))
     effects = Effects(writes=writes, staged=writes, git_refs=(current_ref(workspace),), destructive=request.amend)
-    return Plan(lambda: _work(context, request, (paths, trace), [printable_name(name) for name in others]), effects)
+    return Plan(lambda: _work(context, request, (paths, trace), frozenset(asked)), effects)
 
 
 def _work(
     context: CallContext,
     request: GitStageAndCommitRequest,
     staged: tuple[tuple[RepoPath, ...], tuple[RepoPath, ...]],
-    others: list[str],
+    asked: frozenset[str],
 ) -> GitStageAndCommitResult:
     workspace = context.workspace
     conditions = Conditions(is_cancelled=context.is_cancelled)
     paths, trace = staged
+    # Another agent may have staged or committed since the plan; from here on git is ours.
+    others = [name for name in staged_paths(workspace.root) if name not in asked]
+    context.judge(others)
     stage(workspace.root, (*paths, *trace), conditions)
     author = CommitAuthor.model_validate(author_parts(request.author)) if request.author is not None else None
     wanted = WantedCommit(
@@ -109,7 +112,7 @@ def _work(
         oid=made.oid,
         short_oid=made.short_oid,
         amended=request.amend,
-        also_committed=others[:_MAX_NAMED],
+        also_committed=[printable_name(name) for name in others[:_MAX_NAMED]],
         also_committed_omitted=max(0, len(others) - _MAX_NAMED),
         hook_changed=hook_changed,
     )
