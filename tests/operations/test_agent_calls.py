@@ -100,6 +100,13 @@ def test_a_link_inside_the_tree_does_not_lead_around_the_scope(agent: PlayedAgen
     assert agent.asks(write_file("src/json/out.py", "x"), "o").reply is not Reply.ALLOW
 
 
+def test_a_step_up_after_a_link_means_both_files_that_it_may_mean(agent: PlayedAgent) -> None:
+    (agent.root / "src/json/hop").symlink_to("../payments/sub", target_is_directory=True)
+    (agent.root / "src/payments/sub").mkdir()
+    for path in ("src/json/hop/../index.py", f"{agent.root}/src/json/hop/../index.py"):
+        assert code(agent.asks(write_file(path, "x"), path)) == "SCOPE_VIOLATION"
+
+
 @pytest.mark.parametrize("path", [".env", "{state}/operator.token"])
 def test_secrets_are_not_read(agent: PlayedAgent, path: str) -> None:
     write(agent.root, {".env": "TOKEN=1\n"})

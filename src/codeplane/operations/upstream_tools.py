@@ -23,7 +23,7 @@ from codeplane.operations.agent_events import ToolKind, ToolUse
 from codeplane.operations.catalog import OfferedTools
 from codeplane.operations.file_access import check_readable
 from codeplane.operations.operation import AnyOperation, CallContext, Example, Operation, Plan
-from codeplane.operations.outside_calls import OutsideRequest, OutsideResult, completed, place_of
+from codeplane.operations.outside_calls import OutsideRequest, OutsideResult, completed, places_of
 from codeplane.operations.upstream_names import PROMPTS, RESOURCES, SEPARATOR, tool_names
 from codeplane.operations.write_access import writable
 from codeplane.workspace.gateway_settings import UpstreamSettings
@@ -381,11 +381,11 @@ def _named_places(workspace: Workspace, arguments: Mapping[str, Any]) -> _Places
     for text in _strings(arguments):
         if len(text) > 4_000 or "\0" in text or not text.startswith(("/", "~/", "file:///")):
             continue
-        place = place_of(workspace.root, text)
-        if isinstance(place, RepoPath):
-            inside.append(place)
-        elif os.path.isdir(os.path.dirname(place)) and place != os.path.realpath(workspace.root):  # noqa: PTH112, PTH120
-            outside.append(place)
+        for place in places_of(workspace.root, text):
+            if isinstance(place, RepoPath):
+                inside.append(place)
+            elif os.path.isdir(os.path.dirname(place)) and place != os.path.realpath(workspace.root):  # noqa: PTH112, PTH120
+                outside.append(place)
     state = os.path.realpath(workspace.places.user.state)
     if any(f"{one}/".startswith(f"{state}/") for one in outside):
         raise CodePlaneError("PROTECTED_PATH", "The secrets of CodePlane are not read by tools.")
