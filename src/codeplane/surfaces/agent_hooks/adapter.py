@@ -199,22 +199,30 @@ def _paths(given: Mapping[str, Any], names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in paths if isinstance(one, str) and one and "\0" not in one))
 
 
-_PATCHED: Final = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+?)[ \t\r]*$", re.MULTILINE)
+# Readers of patches pass over space before a line that names a file, and at its end; which space counts differs.
+_SPACE: Final = r"(?:[^\S\n]|\ufeff)*"
+_PATCHED: Final = re.compile(
+    rf"^{_SPACE}\*\*\* (Add File|Update File|Delete File|Move to):(.*?\S.*?){_SPACE}$", re.MULTILINE
+)
 
 
 def _paths_of_patch(patch: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the files that a patch writes and those that it removes; a moved file is removed at its old place."""
+    """Return the files that a patch writes and those that it removes; a moved file is removed at its old place.
+
+    A name that begins with space may mean two files: both are judged.
+    """
     writes: list[str] = []
     deletes: list[str] = []
     for found in _PATCHED.finditer(patch):
-        what, path = found[1], found[2]
+        what, name = found[1], found[2].removeprefix(" ")
+        paths = dict.fromkeys((name, name.strip().strip("\ufeff")))
         if what == "Delete File":
-            deletes.append(path)
+            deletes += paths
         elif what == "Move to" and writes:
             deletes.append(writes.pop())
-            writes.append(path)
+            writes += paths
         else:
-            writes.append(path)
+            writes += paths
     return tuple(dict.fromkeys(writes)), tuple(dict.fromkeys(deletes))
 
 
