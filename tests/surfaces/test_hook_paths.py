@@ -10,6 +10,7 @@ from codeplane.surfaces.agent_hooks.translation import read_event
 
 def tool_of(agent: str, event: str, name: str, given: object) -> ToolUse:
     document = {"session_id": "s", "hook_event_name": event, "cwd": "/repo", "tool_name": name, "tool_input": given}
+    document |= {"timestamp": 0} if agent == "copilot" else {}
     read = read_event(agent, event, json.dumps(document).encode())[1]
     assert read.tool is not None
     return read.tool
@@ -35,3 +36,24 @@ def test_a_patch_names_its_files_however_its_lines_are_spaced(line: str) -> None
 def test_a_name_that_begins_with_space_means_that_file_too() -> None:
     patch = "*** Begin Patch\n*** Delete File:  a.py\n*** End Patch\n"
     assert set(tool_of("codex", "PreToolUse", "apply_patch", {"command": patch}).deletes) == {" a.py", "a.py"}
+
+
+@pytest.mark.parametrize(
+    ("agent", "event", "name", "given"),
+    [
+        ("claude", "PreToolUse", "Write", {"file_path": "a.py", "filePath": "b.py", "content": ""}),
+        ("claude", "PreToolUse", "Write", {"file_path": "", "filePath": ["a.py", "b.py"], "content": ""}),
+        ("copilot", "PreToolUse", "Edit", {"path": "a.py", "file_path": "b.py", "old_str": "x", "new_str": ""}),
+        ("gemini", "BeforeTool", "write_file", {"file_path": "@b.py", "filePath": "a.py", "content": ""}),
+        ("gemini", "BeforeTool", "write_file", {"file_path": "@/b.py", "filePath": "a.py", "content": ""}),
+        ("gemini", "BeforeTool", "write_file", {"file_path": "b\0.py", "filePath": "a.py", "content": ""}),
+    ],
+)
+def test_a_file_is_judged_in_every_spelling_that_an_agent_may_take(
+    agent: str, event: str, name: str, given: dict[str, object]
+) -> None:
+    assert set(tool_of(agent, event, name, given).writes) >= {"a.py", "b.py"}
+
+
+def test_a_zero_byte_in_a_name_hides_no_read() -> None:
+    assert tool_of("gemini", "BeforeTool", "read_file", {"file_path": "@.e\0nv"}).reads == ("@.env", ".env")

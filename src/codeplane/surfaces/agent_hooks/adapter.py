@@ -193,10 +193,17 @@ def _replacements(shape: Shape, given: Mapping[str, Any]) -> tuple[Replacement, 
 
 
 def _paths(given: Mapping[str, Any], names: Iterable[str]) -> tuple[str, ...]:
-    values = [value for name in names if (value := found(given, name)) is not None]
-    flat = [one for value in values for one in (value if isinstance(value, list) else [value])]
-    paths = [text(one, "path", "file_path") if isinstance(one, dict) else one for one in flat]
-    return tuple(dict.fromkeys(one for one in paths if isinstance(one, str) and one and "\0" not in one))
+    """Return what these fields name, in every spelling: which of two the agent takes is not known."""
+    flat = [one for value in _every(given, names) for one in (value if isinstance(value, list) else [value])]
+    nested = [_every(one, ("path", "file_path")) if isinstance(one, dict) else [one] for one in flat]
+    # Agents that take out zero bytes write the rest.
+    paths = [one.replace("\0", "") for values in nested for one in values if isinstance(one, str)]
+    return tuple(dict.fromkeys(filter(None, paths)))
+
+
+def _every(document: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
+    spellings = dict.fromkeys(spelling for name in names for spelling in (name, _camel(name)))
+    return [document[one] for one in spellings if document.get(one) is not None]
 
 
 # Readers of patches pass over space before a line that names a file, and at its end; which space counts differs.
