@@ -451,18 +451,17 @@ def test_prompts_of_an_upstream_are_listed_and_filled_in_under_its_name(scene: S
 def test_the_same_row_of_a_policy_decides_over_a_call_by_hook_and_by_gateway(scene: Scene) -> None:
     for name, expected in (("sdk__echo", None), ("sdk__write", "APPROVAL_PENDING"), ("bad__deploy", "POLICY_DENIED")):
         arguments = {"text": "x", "name": "y.txt"} if name == "sdk__write" else {"text": "x"}
-        code, told = _hook(scene, f"mcp__{name}", arguments)
+        told = _hook(scene, f"mcp__{name}", arguments)
         answer = scene.call(name, arguments)
         assert _error(answer) == expected, name
-        assert code == (0 if expected is None else 2), told
+        assert ('"permissionDecision": "deny"' in told) is (expected is not None), told
         assert expected is None or expected in told
 
 
 def test_a_call_of_ours_that_a_hook_announces_is_decided_and_recorded_once(scene: Scene) -> None:
     arguments = {"name": "announced.txt", "text": "once"}
     n_before = _n_held(scene)
-    code, told = _hook(scene, "mcp__codeplane__sdk__write", arguments)
-    assert (code, told) == (0, "")
+    assert _hook(scene, "mcp__codeplane__sdk__write", arguments) == ""
     assert _n_held(scene) == n_before
     answer = scene.call("sdk__write", arguments)
     assert _error(answer) == "APPROVAL_PENDING"
@@ -473,15 +472,15 @@ def _n_held(scene: Scene) -> int:
     return sum(row["kind"] == "held" for row in _rows(scene, "sdk__write"))
 
 
-def _hook(scene: Scene, tool_name: str, given: dict[str, Any]) -> tuple[int, str]:
-    """Return exit code and error output of the hook of an agent that wants to call a tool."""
+def _hook(scene: Scene, tool_name: str, given: dict[str, Any]) -> str:
+    """Return what the hook of an agent that wants to call a tool is told; nothing when there is no objection."""
     event = {
         "session_id": "s1", "cwd": str(scene.server.root), "hook_event_name": "PreToolUse", "tool_name": tool_name,
         "tool_input": given, "tool_use_id": f"id-{tool_name}-{len(json.dumps(given))}",
     }  # fmt: skip
     sandbox, root = scene.server.sandbox, scene.server.root
     done = run_cpl(sandbox, root, "hook", "claude", "PreToolUse", text=json.dumps(event))
-    return done.returncode, done.stderr
+    return done.stdout + done.stderr
 
 
 def test_a_server_that_came_with_the_repository_does_not_start(sandbox: Sandbox, tmp_path: Path) -> None:
