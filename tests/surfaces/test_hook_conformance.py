@@ -92,11 +92,12 @@ class Played:
     def selects(self, intent: str = "INT-001") -> str:
         """Select over MCP, with the hook before it; return what the agent reads."""
         given = {"intent_id": intent}
+        # An agent knows the tools of its servers before it calls one.
+        peer = HttpPeer(self.site.server.port)
+        peer.initialize()
         said, heard = self.before((self.speaker.mcp("codeplane", "select_active_intent"), given))
         assert heard.tool == RUNS, heard
         meta = {self.speaker.sends_call_id_to_mcp: said.call_id} if self.speaker.sends_call_id_to_mcp else {}
-        peer = HttpPeer(self.site.server.port)
-        peer.initialize()
         answer = peer.request("tools/call", {"name": "select_active_intent", "arguments": given, "_meta": meta})
         return str(answer["result"]["content"][0]["text"])
 

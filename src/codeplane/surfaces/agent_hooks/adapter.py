@@ -62,7 +62,8 @@ class Adapter:
 
     `server_and_tool` splits the name of an MCP tool, None for the agent's own. `reads` makes an event of ours from its
     JSON, `writes` its JSON from a decision. `hold_seconds` is how long its before-tool hook may wait for a person: less
-    than the time limit that `connect` writes. `gaps` are what the agent itself leaves open.
+    than the time limit that `connect` writes. `gaps` are what the agent itself leaves open. `starts_servers` says that
+    the process which runs its hooks is known to start its MCP servers, too.
     """
 
     agent: str
@@ -74,6 +75,7 @@ class Adapter:
     hold_seconds: float = 0.0
     known_version: str = ""
     gaps: tuple[str, ...] = ()
+    starts_servers: bool = False
 
 
 def kind_of(adapter: Adapter, name: str) -> EventKind:

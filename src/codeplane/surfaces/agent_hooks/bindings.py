@@ -32,11 +32,13 @@ class Bindings:
     """Sessions of agents by connection and by call.
 
     Invariant: a call is bound only to a session whose hook told of it, or whose calls came over the same connection.
+    `is_used_over_http` says that there are clients whose process is not known.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._lock = threading.Lock()
+        self.is_used_over_http = False
         self._announced: list[_Announced] = []
         self._bound: OrderedDict[str, str] = OrderedDict()
 

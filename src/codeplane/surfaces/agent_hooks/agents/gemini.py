@@ -98,4 +98,5 @@ GEMINI: Final = Adapter(
     writes=_writes,
     hold_seconds=570.0,
     known_version="0.61.0",
+    starts_servers=True,
 )
