@@ -96,7 +96,7 @@ def request_of(workspace: Workspace, tool: ToolUse, cwd: str) -> OutsideRequest:
     base = _directory(workspace.root, os.path.join(cwd, tool.directory))  # noqa: PTH118 - text of an agent.
     named: dict[str, list[str]] = {"reads": [], "writes": [], "deletes": [], "foreign": [], "foreign_reads": []}
     for name, paths in (("reads", tool.reads), ("writes", tool.writes), ("deletes", tool.deletes)):
-        for place in (one for text in paths for one in _places(workspace.root, base, text)):
+        for place in (one for text in paths for one in places_of(workspace.root, base, text)):
             if isinstance(place, RepoPath):
                 named[name].append(place.text)
             else:
@@ -315,12 +315,7 @@ def _directory(root: Path, cwd: str) -> Path:
     return root
 
 
-def places_of(root: Path, text: str) -> tuple[RepoPath | str, ...]:
-    """Return paths of the repository that a text means from its top, or absolute paths of places outside of it."""
-    return _places(root, root, text)
-
-
-def _places(root: Path, base: Path, text: str) -> tuple[RepoPath | str, ...]:
+def places_of(root: Path, base: Path, text: str) -> tuple[RepoPath | str, ...]:
     """Return paths of the repository, or absolute paths of places outside of it, links resolved.
 
     `link/../name` means two files: programs take `..` out of the text, the system follows the link first.
