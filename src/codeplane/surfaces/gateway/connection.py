@@ -28,7 +28,7 @@ from codeplane.core.version import VERSION
 from codeplane.operations.upstream_tools import MAX_TOOLS, read_documents
 from codeplane.surfaces.gateway.answers import cleaned
 from codeplane.surfaces.gateway.bounded_http import bounded_client
-from codeplane.surfaces.gateway.lines import MAX_LINE_BYTES, Program, program_streams
+from codeplane.surfaces.gateway.lines import MAX_LAST_WORDS, MAX_LINE_BYTES, Program, program_streams
 from codeplane.surfaces.gateway.resolution import ResolvedUpstream
 from codeplane.workspace.gateway_settings import GatewaySettings, UpstreamSettings
 
@@ -188,7 +188,8 @@ class Connection:
                 finally:
                     self._dispatcher = None
                     if program is not None:
-                        self.last_words = self._clean(program.last_words)
+                        # Cut after secrets were taken out: half of one would not be known.
+                        self.last_words = self._clean(program.last_words)[-MAX_LAST_WORDS:]
 
     async def _stay(
         self, session: ClientSession, dispatcher: "JSONRPCDispatcher[Any]", program: Program | None
