@@ -142,6 +142,15 @@ def test_a_command_in_a_subdirectory_is_judged_there(agent: PlayedAgent) -> None
     assert card["commands"] == ["cd src && rm x"]
 
 
+def test_what_is_done_in_a_directory_elsewhere_is_outside_of_the_tree(agent: PlayedAgent, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "src/json").mkdir(parents=True)
+    agent.event = replace(agent.event, cwd=str(elsewhere))
+    told = agent.asks(write_file("src/json/new.py", "x"), "w")
+    assert (code(told), "elsewhere/src/json/new.py" in told.reason) == ("APPROVAL_PENDING", True)
+    assert code(agent.asks(write_file(str(agent.root / "src/payments/index.py"), "x"), "p")) == "SCOPE_VIOLATION"
+
+
 def test_tools_of_other_servers_wait_for_a_person_unless_a_policy_says_that_they_read(agent: PlayedAgent) -> None:
     assert agent.asks(foreign("github__create_issue", title="x"), "a").reply is Reply.HOLD
     write(agent.root, {".orchestration/hook_policy.yaml": "version: 1\nread_only: {tools: ['github__get_*']}\n"})

@@ -308,11 +308,10 @@ def _preview(workspace: Workspace, request: OutsideRequest, tool: ToolUse) -> st
 
 def _directory(root: Path, cwd: str) -> Path:
     """Return the directory that an agent works in; the top of the tree when it says nothing that makes sense."""
-    if cwd.startswith("/"):
-        real, top = os.path.realpath(cwd), os.path.realpath(root)
-        if f"{real}/".startswith(f"{top}/") and Path(real).is_dir():
-            return root / os.path.relpath(real, top)
-    return root
+    real, top = os.path.realpath(cwd), os.path.realpath(root)
+    if not cwd.startswith("/") or not Path(real).is_dir():
+        return root
+    return root / os.path.relpath(real, top) if f"{real}/".startswith(f"{top}/") else Path(real)
 
 
 def places_of(root: Path, base: Path, text: str) -> tuple[RepoPath | str, ...]:
