@@ -449,6 +449,15 @@ def test_a_repository_without_codeplane_is_left_alone_by_hooks_of_the_user(agent
     assert not (root / ".codeplane").exists()
 
 
+def test_a_file_of_the_tree_is_judged_from_wherever_the_agent_works(agent: Played, tmp_path: Path) -> None:
+    elsewhere = make_repo(agent.site.sandbox, tmp_path / "other")
+    said = replace(agent.said, root=str(elsewhere))
+    tool = agent.speaker.write(agent.path("src/payments/index.py"), "x\n")
+    sent = agent.speaker.says("before", agent.speaker.about(said, tool))
+    command = with_words(agent.site.commands[agent.name][sent.event], f" {agent.site.root} ", " '' ", tmp_path)
+    assert heard_of(agent.speaker, run_hook(agent.site, command, sent, cwd=elsewhere)).tool == BLOCKED
+
+
 @pytest.mark.parametrize("speaker", spread(TRIED, 1), ids=lambda speaker: speaker.agent)
 def test_a_linked_worktree_has_the_rules_of_its_repository(site: Site, tmp_path: Path, speaker: Speaker) -> None:
     linked = tmp_path / "linked"
