@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from codeplane.core.errors import CodePlaneError
+from codeplane.surfaces.gateway import connection as connection_module
 from codeplane.surfaces.gateway.connection import Connection
 from codeplane.surfaces.gateway.lines import MAX_LINE_BYTES
 from codeplane.surfaces.gateway.resolution import ResolvedUpstream
 from codeplane.workspace.gateway_settings import GatewaySettings, UpstreamSettings
+from support.upstreams import tool
 
 GREETING = {"capabilities": {"tools": {}}, "serverInfo": {"name": "far", "version": "1"}}
 CHUNK = b" " * 1_000_000
@@ -26,6 +28,7 @@ class _Far(BaseHTTPRequestHandler):
 
     behaviour = ""
     n_sent = 0
+    n_lists = 0
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -34,7 +37,9 @@ class _Far(BaseHTTPRequestHandler):
         elif asked["method"] == "initialize":
             self._answer(asked, {**GREETING, "protocolVersion": asked["params"]["protocolVersion"]})
         elif asked["method"] == "tools/list":
-            self._answer(asked, {"tools": []})
+            type(self).n_lists += 1
+            n_tools = 1 + (self.n_lists > 2) if self.behaviour == "silent change" else 0
+            self._answer(asked, {"tools": [tool(f"t{number}") for number in range(n_tools)]})
         else:
             self._misbehave(asked)
 
@@ -108,3 +113,34 @@ def test_an_answer_over_http_is_bounded_while_it_is_read(tmp_path: Any, behaviou
 def test_an_event_may_be_as_long_as_a_line(tmp_path: Any) -> None:
     with far("large events") as (url, _):
         assert len(asyncio.run(called(url, tmp_path))["content"][0]["text"]) == 3_000_000
+
+
+async def tools_after_a_look(url: str, tmp_path: Any) -> list[int]:
+    """Return how many tools were known, until that number has changed without a word of the server."""
+    numbers: list[int] = []
+    changed = asyncio.Event()
+
+    def note(one: Connection) -> None:
+        if one.found is not None:
+            numbers.append(len(one.found.tools))
+        if len(set(numbers)) > 1:
+            changed.set()
+
+    upstream = ResolvedUpstream((), {}, tmp_path, url, {}, ())
+    task = asyncio.create_task(
+        Connection("far", UpstreamSettings(url=url), GatewaySettings(), lambda: upstream, note).run()
+    )
+    try:
+        await asyncio.wait_for(changed.wait(), 20)
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    return numbers
+
+
+def test_tools_that_change_without_a_word_are_noticed(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The minute, as fast as it goes.
+    monkeypatch.setattr(connection_module, "_LOOK_SECONDS", 0.01)
+    with far("silent change") as (url, _):
+        assert asyncio.run(tools_after_a_look(url, tmp_path)) == [1, 2]
