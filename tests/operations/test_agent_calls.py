@@ -211,6 +211,24 @@ def test_what_an_agent_never_reports_ends_with_its_turn(agent: PlayedAgent) -> N
     assert agent.door.workspace.chain.open_calls() == ()
 
 
+def test_what_others_write_while_a_command_runs_is_theirs(agent: PlayedAgent) -> None:
+    other = PlayedAgent(agent.door, "sess-2")
+    other.selects()
+    command = shell("echo 'mine = 1' > src/json/mine.py")
+    approved(agent.door, agent.asks(command, "c"))
+    assert agent.asks(command, "c").reply is Reply.ALLOW
+    agent.works(command)
+    edits = [{"path": "src/json/theirs.py", "action": "create", "content": "theirs = 1\n"}]
+    result_of(call(agent.door, "write_source", {"edits": edits}, by=other.caller))
+    assert other.does(edit(OLD, "X = 1", "X = 2")).reply is Reply.ALLOW
+    agent.reports(command, "c")
+    agent.door.workspace.chain.flush()
+    with agent.door.workspace.chain.database.read() as connection:
+        query = "SELECT body FROM events WHERE kind = 'finished' AND operation = 'claude:Bash'"
+        (body,) = (json.loads(row[0]) for row in connection.execute(query))
+    assert body["changed_paths"] == ["src/json/mine.py"]
+
+
 def test_a_call_is_ended_by_another_process_than_the_one_that_began_it(agent: PlayedAgent) -> None:
     tool = edit(OLD, "X = 1", "X = 2")
     agent.asks(tool, "a")

@@ -9,10 +9,11 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from codeplane.core.errors import CodePlaneError
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.edit.editor import Editor
@@ -90,7 +91,8 @@ class Written:
 class CommandBracket:
     """The bracket of one call: begun before it, finished once after it, by this process or another.
 
-    `is_recorded` tells whether a call of ours, such as a person's, has left a file as it is.
+    `is_recorded` tells whether a call of ours, such as a person's, has left a file as it is. `written_meanwhile`
+    returns what other calls have left in the files that they named; while it is still there, such a file is theirs.
     """
 
     def __init__(
@@ -99,12 +101,14 @@ class CommandBracket:
         editor: Editor,
         call_id: str,
         is_recorded: Callable[[str, str], bool],
+        written_meanwhile: Callable[[], Mapping[str, str | None]],
         mark: Mark | None = None,
     ) -> None:
         self._repository = repository
         self._editor = editor
         self._call_id = call_id
         self._is_recorded = is_recorded
+        self._written_meanwhile = written_meanwhile
         self.mark = mark
         self._snapshot: Snapshot | None = None
         self._written: Written | None = None
@@ -161,6 +165,11 @@ class CommandBracket:
         committed = self._committed(mark)
         restored = self._restore(snapshot, mark, frozenset(committed))
         written = {*dirty_paths(self._repository), *committed} if mark.is_anywhere else set()
+        theirs = self._theirs() if mark.is_anywhere else frozenset()
+        written -= theirs
+        snapshot = replace(
+            snapshot, images={path: one for path, one in snapshot.images.items() if path.text not in theirs}
+        )
         imaged = {path.text for path in snapshot.images}
         same = {path for path, stamp in mark.uncopied.items() if _stamp(root, path) == stamp}
         suspects = sorted(written - imaged - same)
@@ -183,6 +192,19 @@ class CommandBracket:
         )
         unrecorded = tuple(path for path in suspects if path in mark.uncopied)
         return Written(outcome, traced, unrecorded, restored)
+
+    def _theirs(self) -> frozenset[str]:
+        """Return the files that are as other calls have left them since this one began."""
+        found = set()
+        for path, sha256 in self._written_meanwhile().items():
+            try:
+                look = self._editor.look(RepoPath.known(path))
+            except (CodePlaneError, OSError):
+                # A directory has taken its place.
+                continue
+            if sha256 == (look.image.sha256 if look is not None else None):
+                found.add(path)
+        return frozenset(found)
 
     def _restore(self, snapshot: Snapshot, mark: Mark, committed: frozenset[str]) -> tuple[str, ...]:
         """Put back protected files that the call changed or removed, and remove those that it added."""
