@@ -449,6 +449,19 @@ def test_a_repository_without_codeplane_is_left_alone_by_hooks_of_the_user(agent
     assert not (root / ".codeplane").exists()
 
 
+def test_an_agent_in_a_repository_inside_of_the_tree_works_under_the_rules_of_the_tree(
+    selected: Played, tmp_path: Path
+) -> None:
+    inner = make_repo(selected.site.sandbox, selected.site.root / f"src/json/inner-{selected.name}-{tmp_path.name}")
+    said = replace(selected.said, root=str(inner))
+    own = f"src/json/inner_{selected.name}.py"
+    for path, expected in ((own, RUNS), ("src/payments/index.py", BLOCKED), (".git/hooks/x", BLOCKED)):
+        tool = selected.speaker.write(selected.path(path), "x\n")
+        sent = selected.speaker.says("before", selected.speaker.about(replace(said, call_id=path), tool))
+        command = selected.site.commands[selected.name][sent.event]
+        assert heard_of(selected.speaker, run_hook(selected.site, command, sent, cwd=inner)).tool == expected, path
+
+
 def test_a_file_of_the_tree_is_judged_from_wherever_the_agent_works(agent: Played, tmp_path: Path) -> None:
     elsewhere = make_repo(agent.site.sandbox, tmp_path / "other")
     said = replace(agent.said, root=str(elsewhere))

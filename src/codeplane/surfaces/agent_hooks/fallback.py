@@ -17,6 +17,9 @@ def answer(arguments: list[str], payload: bytes, root: str, *, is_silent: bool) 
         return 2, b"", b"usage: cpl hook AGENT EVENT [DIRECTORY]\n"
     agent, event = arguments[:2]
     is_installed_here = len(arguments) > 2 and arguments[2] != ""
+    if is_installed_here and not is_silent and not _is_set_up(root):
+        # The agent is in a repository inside of the tree, or elsewhere; its session is still that of the tree.
+        root = arguments[2]
     if not is_silent and not is_installed_here and not _is_set_up(root):
         root = _named_tree(payload)
         if not root:

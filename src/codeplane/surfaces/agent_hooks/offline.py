@@ -16,9 +16,7 @@ def answer_offline(agent: str, name: str, payload: bytes, root: str) -> tuple[in
     """Return exit code, output and error output; a held call is denied at once, its request is stored."""
     adapter, event = read_event(agent, name, payload, agent_process(os.getpid()))
     try:
-        with open_workspace(
-            WorkspaceRequest(Path(event.cwd if f"{event.cwd}/".startswith(f"{root}/") else root))
-        ) as workspace:
+        with open_workspace(WorkspaceRequest(Path(root))) as workspace:
             door = Door(workspace, TOOLS)
             if claims_ours(adapter, event) and not has_our_server(event.process):
                 event = as_foreign(door, event)
