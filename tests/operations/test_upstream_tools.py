@@ -9,6 +9,7 @@ import pytest
 from codeplane.core.callers import Caller
 from codeplane.govern.approvals import PersonsAnswer
 from codeplane.govern.upstream_pins import Pin
+from codeplane.ledger.chain import RowFilter
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.dispatch import dispatch
@@ -164,6 +165,23 @@ def test_secrets_and_files_of_git_are_judged_by_relative_paths_too_where_a_progr
     assert call(below, "toy__tool", {"path": ".env"}).error is None
     assert call(top, "toy__tool", {"path": ".git/no-such-file", "title": "a.txt"}).error is None
     assert call(_door(workspace, FAR), "toy__tool", {"path": ".env"}).error is None
+
+
+def test_a_change_of_gits_configuration_is_told_and_on_record(workspace: Workspace) -> None:
+    _allow(workspace, "rules: [{id: r, decide: allow, operations: [toy__tool]}]\n")
+    config = workspace.repository.common_dir / "config"
+
+    def carried_out(_tool: UpstreamTool, arguments: Mapping[str, Any], _context: CallContext) -> UpstreamAnswer:
+        config.write_text(config.read_text("utf-8") + arguments["adds"], "utf-8")
+        return UpstreamAnswer([])
+
+    tools = tools_of("toy", "toy", Pin("", {"tool": {"name": "tool", "inputSchema": SCHEMA}}), None)
+    door = Door(workspace, upstream_operations(tools, {"toy": LOCAL}, workspace.gate.rules(), carried_out))
+    for adds, is_told in (("", False), ("[core]\n\tfsmonitor = ./evil\n", True)):
+        answer = call(door, "toy__tool", {"adds": adds})
+        assert any(".git/config" in one for one in answer.meta.warnings) is is_told
+        (row,) = workspace.chain.rows(RowFilter(kinds=("finished",), limit=1))
+        assert row.body.get("git_settings_changed", False) is is_told
 
 
 def test_no_path_hides_among_many_texts(workspace: Workspace) -> None:

@@ -220,6 +220,9 @@ def completed(
     if written.restored:
         restored = [printable_name(path) for path in written.restored]
         context.workspace.alarm("protected files changed", {"paths": restored}, context.session.label, context.call_id)
+    if written.has_git_settings:
+        context.warnings.append("the configuration of git (.git/config) was changed; it can make git run programs")
+        context.noted["git_settings_changed"] = True
     outside = _out_of_scope(context, [one.path for one in changes], request)
     overwritten = _overwritten(context, changes, tool, ending)
     tests = _tests(context, [one.path.text for one in changes], symbols)
