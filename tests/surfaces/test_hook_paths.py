@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from codeplane.operations.agent_events import ToolUse
+from codeplane.operations.agent_events import ToolKind, ToolUse
 from codeplane.surfaces.agent_hooks.translation import read_event
 
 
@@ -57,3 +57,15 @@ def test_a_file_is_judged_in_every_spelling_that_an_agent_may_take(
 
 def test_a_zero_byte_in_a_name_hides_no_read() -> None:
     assert tool_of("gemini", "BeforeTool", "read_file", {"file_path": "@.e\0nv"}).reads == ("@.env", ".env")
+
+
+@pytest.mark.parametrize("hidden", [{"command": "rm -rf x"}, ["rm", "-rf", "x"], 7])
+def test_a_command_beside_others_that_is_no_text_makes_the_call_unknown(hidden: object) -> None:
+    document = {
+        "taskId": "s",
+        "workspaceRoots": ["/repo"],
+        "tool_call": {"id": "1", "name": "run_commands", "input": {"commands": ["ls", hidden]}},
+    }
+    read = read_event("cline", "PreToolUse", json.dumps(document).encode())[1]
+    assert read.tool is not None
+    assert read.tool.kind is ToolKind.UNKNOWN

@@ -178,9 +178,11 @@ def _essence(
 
 
 def _command(given: Mapping[str, Any], name: str) -> str:
-    """Return a command; of several that run one after the other, one script."""
-    value = found(given, name)
-    return "\n".join(one for one in value if isinstance(one, str)) if isinstance(value, list) else text(given, name)
+    """Return a command; of several that run one after the other, one script; nothing when one of them is no text."""
+    values = _every(given, (name,))
+    flat = [one for value in values for one in (value if isinstance(value, list) else [value])]
+    script = "\n".join(one for one in flat if isinstance(one, str))
+    return script if len(script) <= _MAX_TEXT and all(isinstance(one, str) for one in flat) else ""
 
 
 def _replacements(shape: Shape, given: Mapping[str, Any]) -> tuple[Replacement, ...]:
