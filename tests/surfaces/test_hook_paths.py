@@ -69,3 +69,23 @@ def test_a_command_beside_others_that_is_no_text_makes_the_call_unknown(hidden: 
     read = read_event("cline", "PreToolUse", json.dumps(document).encode())[1]
     assert read.tool is not None
     assert read.tool.kind is ToolKind.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"files": [{"path": ".env"}]},
+        {"files": [{"file_path": ".env"}]},
+        {"file_paths": [".env"]},
+        {"paths": [".env"]},
+        {"path": ".env"},
+        [".env"],
+        [{"path": ".env"}],
+        ".env",
+    ],
+)
+def test_files_are_read_by_cline_in_every_form_that_it_takes(given: object) -> None:
+    document = {"taskId": "s", "tool_call": {"id": "1", "name": "read_files", "input": given}}
+    read = read_event("cline", "PreToolUse", json.dumps(document).encode())[1]
+    assert read.tool is not None
+    assert read.tool.reads == (".env",)
