@@ -100,6 +100,13 @@ def test_a_link_inside_the_tree_does_not_lead_around_the_scope(agent: PlayedAgen
     assert agent.asks(write_file("src/json/out.py", "x"), "o").reply is not Reply.ALLOW
 
 
+def test_a_step_up_after_a_link_means_both_files_that_it_may_mean(agent: PlayedAgent) -> None:
+    (agent.root / "src/json/hop").symlink_to("../payments/sub", target_is_directory=True)
+    (agent.root / "src/payments/sub").mkdir()
+    for path in ("src/json/hop/../index.py", f"{agent.root}/src/json/hop/../index.py"):
+        assert code(agent.asks(write_file(path, "x"), path)) == "SCOPE_VIOLATION"
+
+
 @pytest.mark.parametrize("path", [".env", "{state}/operator.token"])
 def test_secrets_are_not_read(agent: PlayedAgent, path: str) -> None:
     write(agent.root, {".env": "TOKEN=1\n"})
@@ -133,6 +140,15 @@ def test_a_command_in_a_subdirectory_is_judged_there(agent: PlayedAgent) -> None
     held = agent.tells(EventKind.BEFORE_TOOL, tool=shell("rm x"), call_id="a", cwd=str(agent.root / "src"))
     card = agent.door.workspace.gate.approvals.find(held.hold_id).card
     assert card["commands"] == ["cd src && rm x"]
+
+
+def test_what_is_done_in_a_directory_elsewhere_is_outside_of_the_tree(agent: PlayedAgent, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "src/json").mkdir(parents=True)
+    agent.event = replace(agent.event, cwd=str(elsewhere))
+    told = agent.asks(write_file("src/json/new.py", "x"), "w")
+    assert (code(told), "elsewhere/src/json/new.py" in told.reason) == ("APPROVAL_PENDING", True)
+    assert code(agent.asks(write_file(str(agent.root / "src/payments/index.py"), "x"), "p")) == "SCOPE_VIOLATION"
 
 
 def test_tools_of_other_servers_wait_for_a_person_unless_a_policy_says_that_they_read(agent: PlayedAgent) -> None:
@@ -193,6 +209,24 @@ def test_what_an_agent_never_reports_ends_with_its_turn(agent: PlayedAgent) -> N
     agent.tells(EventKind.STOP)
     assert [row[0] for row in rows(agent.door.workspace, "operation = 'claude:Edit'")] == ["begun", "finished"]
     assert agent.door.workspace.chain.open_calls() == ()
+
+
+def test_what_others_write_while_a_command_runs_is_theirs(agent: PlayedAgent) -> None:
+    other = PlayedAgent(agent.door, "sess-2")
+    other.selects()
+    command = shell("echo 'mine = 1' > src/json/mine.py")
+    approved(agent.door, agent.asks(command, "c"))
+    assert agent.asks(command, "c").reply is Reply.ALLOW
+    agent.works(command)
+    edits = [{"path": "src/json/theirs.py", "action": "create", "content": "theirs = 1\n"}]
+    result_of(call(agent.door, "write_source", {"edits": edits}, by=other.caller))
+    assert other.does(edit(OLD, "X = 1", "X = 2")).reply is Reply.ALLOW
+    agent.reports(command, "c")
+    agent.door.workspace.chain.flush()
+    with agent.door.workspace.chain.database.read() as connection:
+        query = "SELECT body FROM events WHERE kind = 'finished' AND operation = 'claude:Bash'"
+        (body,) = (json.loads(row[0]) for row in connection.execute(query))
+    assert body["changed_paths"] == ["src/json/mine.py"]
 
 
 def test_a_call_is_ended_by_another_process_than_the_one_that_began_it(agent: PlayedAgent) -> None:

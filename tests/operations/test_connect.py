@@ -217,8 +217,25 @@ def test_a_server_that_somebody_configured_stays_theirs(door: Door) -> None:
     write(door.workspace.root, {".mcp.json": theirs})
     connect(door, agent="claude")
     assert (door.workspace.root / ".mcp.json").read_text("utf-8") == theirs
+    assert problems(door.workspace, connections(door.workspace)["claude"]) == []
     connect(door, agent="claude", remove=True)
     assert (door.workspace.root / ".mcp.json").read_text("utf-8") == theirs
+
+
+@pytest.mark.parametrize(
+    ("agent", "place", "text"),
+    [
+        ("claude", ".mcp.json", '{"mcpServers": {"codeplane": {"command": "python", "args": ["evil.py", "cpl.mcp"]}}}'),
+        ("claude", ".mcp.json", '{"mcpServers": {"codeplane": {"url": "https://example.com/cpl"}}}'),
+        ("codex", ".codex/config.toml", '[mcp_servers.codeplane]\ncommand = "evil"\n'),
+        ("opencode", "opencode.json", '{"mcp": {"codeplane": {"type": "local", "command": ["evil", "mcp"]}}}'),
+    ],
+)
+def test_another_program_with_our_name_is_a_problem(door: Door, agent: str, place: str, text: str) -> None:
+    write(door.workspace.root, {place: text})
+    connect(door, agent=agent)
+    (problem,) = problems(door.workspace, connections(door.workspace)[agent])
+    assert problem == f"{place}: the server that is called codeplane there is another program"
 
 
 def test_a_link_to_the_settings_stays_a_link_and_keeps_its_permissions(door: Door, home: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from codeplane.core.callers import Caller
 from codeplane.govern.approvals import PersonsAnswer
 from codeplane.govern.upstream_pins import Pin
+from codeplane.ledger.chain import RowFilter
 from codeplane.ledger.effects import EffectClass
 from codeplane.operations.answer import Answer, Outcome
 from codeplane.operations.dispatch import dispatch
@@ -151,6 +152,46 @@ def test_files_that_are_named_by_absolute_paths_are_judged(workspace: Workspace,
     )
     assert error_of(call(door, "toy__tool", {"path": str(state / "operator.token")})) == "PROTECTED_PATH"
     assert call(door, "toy__tool", {"path": str(root / "new.txt"), "text": "/no/such/place"}).error is None
+
+
+def test_secrets_and_files_of_git_are_judged_by_relative_paths_too_where_a_program_runs(workspace: Workspace) -> None:
+    _allow(workspace, "rules: [{id: r, decide: allow, operations: [toy__tool]}]\n")
+    write(workspace.root, {"sub/x.txt": "x\n"})
+    top, below = _door(workspace), _door(workspace, UpstreamSettings(command="toy", cwd="sub"))
+    for path in (".env", "./sub/../.env"):
+        assert error_of(call(top, "toy__tool", {"path": path})) == "SECRET_FILE"
+    assert error_of(call(top, "toy__tool", {"files": {".git/config": "x"}})) == "PROTECTED_PATH"
+    assert error_of(call(below, "toy__tool", {"path": "../.env"})) == "SECRET_FILE"
+    assert call(below, "toy__tool", {"path": ".env"}).error is None
+    assert call(top, "toy__tool", {"path": ".git/no-such-file", "title": "a.txt"}).error is None
+    assert call(_door(workspace, FAR), "toy__tool", {"path": ".env"}).error is None
+
+
+def test_a_change_of_gits_configuration_is_told_and_on_record(workspace: Workspace) -> None:
+    _allow(workspace, "rules: [{id: r, decide: allow, operations: [toy__tool]}]\n")
+    config = workspace.repository.common_dir / "config"
+
+    def carried_out(_tool: UpstreamTool, arguments: Mapping[str, Any], _context: CallContext) -> UpstreamAnswer:
+        config.write_text(config.read_text("utf-8") + arguments["adds"], "utf-8")
+        return UpstreamAnswer([])
+
+    tools = tools_of("toy", "toy", Pin("", {"tool": {"name": "tool", "inputSchema": SCHEMA}}), None)
+    door = Door(workspace, upstream_operations(tools, {"toy": LOCAL}, workspace.gate.rules(), carried_out))
+    for adds, is_told in (("", False), ("[core]\n\tfsmonitor = ./evil\n", True)):
+        answer = call(door, "toy__tool", {"adds": adds})
+        assert any(".git/config" in one for one in answer.meta.warnings) is is_told
+        (row,) = workspace.chain.rows(RowFilter(kinds=("finished",), limit=1))
+        assert row.body.get("git_settings_changed", False) is is_told
+
+
+def test_no_path_hides_among_many_texts(workspace: Workspace) -> None:
+    _allow(workspace, "rules: [{id: r, decide: allow, operations: [toy__tool]}]\n")
+    door, secret = _door(workspace), str(workspace.root / ".env")
+    for n_texts, expected in ((3_000, "SECRET_FILE"), (30_000, "INVALID_ARGUMENTS")):
+        texts = [f"text {number}" for number in range(n_texts)]
+        assert error_of(call(door, "toy__tool", {"path": secret, "texts": texts})) == expected
+    assert error_of(call(door, "toy__tool", {secret: "name of a field"})) == "SECRET_FILE"
+    assert error_of(call(door, "toy__tool", {"uri": f"file://localhost{secret}"})) == "SECRET_FILE"
 
 
 def test_an_upstream_elsewhere_is_shown_with_its_host_and_takes_no_snapshot(workspace: Workspace) -> None:

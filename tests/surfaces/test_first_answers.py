@@ -104,9 +104,10 @@ _READ = {"name": "read_source", "arguments": {"targets": ["README.md"]}}
 def test_the_profile_decides_what_is_listed_before_there_is_a_server(
     sandbox: Sandbox, sample_repo: Path, text: str, arguments: tuple[str, ...], n_tools: int
 ) -> None:
-    with _no_server_can_start(sample_repo), stdio_peer(sandbox, sample_repo, *arguments) as peer:
+    with _no_server_can_start(sample_repo):
         (sample_repo / ".codeplane" / "config.yaml").write_text(text, encoding="utf-8")
-        names = _greet_and_list(peer)
+        with stdio_peer(sandbox, sample_repo, *arguments) as peer:
+            names = _greet_and_list(peer)
 
     assert len(names) == n_tools if n_tools < 30 else len(names) >= 30
 

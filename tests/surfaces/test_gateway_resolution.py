@@ -62,6 +62,13 @@ def test_it_runs_in_the_tree(tmp_path: Path) -> None:
         _resolved(tmp_path, cwd="..")
 
 
+def test_a_secret_that_would_be_cut_in_two_is_not_shown(tmp_path: Path) -> None:
+    found = resolved(UpstreamSettings(command="x", env={"TOKEN": "0123456789abcdef"}), tmp_path, tmp_path, {})
+    block = {"type": "text", "text": "x" * 992 + "0123456789abcdef" + "y" * 500}
+    answer = checked_answer("toy", {"content": [block]}, found.without_secrets, 1_000)
+    assert "0123" not in str(answer.content)
+
+
 def test_secrets_are_taken_out_of_answers_wherever_they_are(tmp_path: Path) -> None:
     found = _resolved(
         tmp_path, env={"A_KEY": "${file:a-key}", "MODE": "production"}, headers={"Authorization": "Bearer ${TOKEN}"}

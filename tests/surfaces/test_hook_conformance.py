@@ -92,11 +92,12 @@ class Played:
     def selects(self, intent: str = "INT-001") -> str:
         """Select over MCP, with the hook before it; return what the agent reads."""
         given = {"intent_id": intent}
+        # An agent knows the tools of its servers before it calls one.
+        peer = HttpPeer(self.site.server.port)
+        peer.initialize()
         said, heard = self.before((self.speaker.mcp("codeplane", "select_active_intent"), given))
         assert heard.tool == RUNS, heard
         meta = {self.speaker.sends_call_id_to_mcp: said.call_id} if self.speaker.sends_call_id_to_mcp else {}
-        peer = HttpPeer(self.site.server.port)
-        peer.initialize()
         answer = peer.request("tools/call", {"name": "select_active_intent", "arguments": given, "_meta": meta})
         return str(answer["result"]["content"][0]["text"])
 
@@ -446,6 +447,28 @@ def test_a_repository_without_codeplane_is_left_alone_by_hooks_of_the_user(agent
     command = with_words(agent.site.commands[agent.name][sent.event], f" {agent.site.root} ", " '' ", tmp_path)
     assert heard_of(agent.speaker, run_hook(agent.site, command, sent, cwd=root)).tool == RUNS
     assert not (root / ".codeplane").exists()
+
+
+def test_an_agent_in_a_repository_inside_of_the_tree_works_under_the_rules_of_the_tree(
+    selected: Played, tmp_path: Path
+) -> None:
+    inner = make_repo(selected.site.sandbox, selected.site.root / f"src/json/inner-{selected.name}-{tmp_path.name}")
+    said = replace(selected.said, root=str(inner))
+    own = f"src/json/inner_{selected.name}.py"
+    for path, expected in ((own, RUNS), ("src/payments/index.py", BLOCKED), (".git/hooks/x", BLOCKED)):
+        tool = selected.speaker.write(selected.path(path), "x\n")
+        sent = selected.speaker.says("before", selected.speaker.about(replace(said, call_id=path), tool))
+        command = selected.site.commands[selected.name][sent.event]
+        assert heard_of(selected.speaker, run_hook(selected.site, command, sent, cwd=inner)).tool == expected, path
+
+
+def test_a_file_of_the_tree_is_judged_from_wherever_the_agent_works(agent: Played, tmp_path: Path) -> None:
+    elsewhere = make_repo(agent.site.sandbox, tmp_path / "other")
+    said = replace(agent.said, root=str(elsewhere))
+    tool = agent.speaker.write(agent.path("src/payments/index.py"), "x\n")
+    sent = agent.speaker.says("before", agent.speaker.about(said, tool))
+    command = with_words(agent.site.commands[agent.name][sent.event], f" {agent.site.root} ", " '' ", tmp_path)
+    assert heard_of(agent.speaker, run_hook(agent.site, command, sent, cwd=elsewhere)).tool == BLOCKED
 
 
 @pytest.mark.parametrize("speaker", spread(TRIED, 1), ids=lambda speaker: speaker.agent)

@@ -30,6 +30,20 @@ def last_writer(
     return None
 
 
+def written_meanwhile(chain: EventChain, call_id: str) -> dict[str, str | None]:
+    """Return what other calls have left in the files that they named, since a call began; None for a deleted file."""
+    begun = next((one.begun for one in chain.open_calls() if one.call_id == call_id), None)
+    if begun is None:
+        return {}
+    wanted = RowFilter(kinds=("finished",), since_ms=begun.ts_ms, among_newest=_LOOK_BACK, limit=_LOOK_BACK)
+    found: dict[str, str | None] = {}
+    for row in reversed(chain.rows(wanted)):
+        after = row.body.get("after")
+        if row.seq > begun.seq and row.call_id != call_id and isinstance(after, dict):
+            found |= after
+    return found
+
+
 def _writer(row: LedgerRow) -> dict[str, Any]:
     found = {
         "session": row.session,

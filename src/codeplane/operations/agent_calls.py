@@ -81,6 +81,17 @@ def with_upstream_tool(door: Door, event: AgentEvent) -> AgentEvent:
     return replace(event, tool=replace(tool, operation=name, kind=ToolKind.OWN)) if name in door.operations else event
 
 
+def as_foreign(door: Door, event: AgentEvent) -> AgentEvent:
+    """Return a call of what calls itself our server, and is not, as one of a tool of others; people are told."""
+    tool = event.tool
+    if tool is None:
+        return event
+    name = f"{OWN_SERVER}{SEPARATOR}{tool.operation}"
+    session = door.workspace.sessions.find(caller_of(door, event)).session.label
+    door.workspace.alarm("foreign server", {"agent": event.agent, "operation": name}, session)
+    return replace(event, tool=replace(tool, operation=name, kind=ToolKind.FOREIGN))
+
+
 def refused(report: ErrorReport) -> AgentDecision:
     """Return the refusal of a tool call."""
     return AgentDecision(Reply.DENY, report=report)

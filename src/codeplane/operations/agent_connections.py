@@ -28,7 +28,7 @@ from codeplane.edit.images import FileImage
 from codeplane.edit.managed_block import block_in, with_block
 from codeplane.edit.records import Change
 from codeplane.ledger.evidence import Evidence
-from codeplane.operations.agent_files import AGENT_FILES, AgentFile, Entry, Installation, Level, is_ours
+from codeplane.operations.agent_files import AGENT_FILES, SERVER_NAME, AgentFile, Entry, Installation, Level, is_ours
 from codeplane.operations.local_excludes import (
     EXCLUDE,
     exclude_file,
@@ -232,7 +232,36 @@ def problems(workspace: Workspace, connection: Connection) -> list[str]:
             continue
         if now != known:
             found.append(f"{place}: an entry of CodePlane is missing or was changed")
+        elif file is not None and _names_other_server(workspace, file):
+            found.append(f"{place}: the server that is called {SERVER_NAME} there is another program")
     return found
+
+
+# The program of a server, however people start ours.
+_STARTS_OURS: Final = re.compile(
+    r"codeplane[/\\]surfaces[/\\]bridge\.py|(?:^|[\s/\\])(?:cpl|codeplane) mcp\b|^http://(?:127\.0\.0\.1|localhost):"
+)
+
+
+def _names_other_server(workspace: Workspace, file: AgentFile) -> bool:
+    """Tell whether a file names a program with our server's name that is not ours: agents would take it for ours."""
+    text = (_read(path_of(workspace, file.place)) or b"").decode("utf-8", "surrogateescape")
+    if file.claims:
+        try:
+            there = [_value_at(tomllib.loads(text), file.claims.split("."))]
+        except tomllib.TOMLDecodeError:
+            return False
+    else:
+        document = parse_json(text).value if text.strip() and file.entries else {}
+        there = [_value_at(document, one.path) for one in file.entries if one.path[-1] == SERVER_NAME]
+    return any(one is not None and not is_ours(one) and not _STARTS_OURS.search(_started_by(one)) for one in there)
+
+
+def _started_by(server: Any) -> str:
+    """Return the words or the address that an entry of an MCP server has."""
+    fields = [server.get(name) for name in ("command", "args", "url")] if isinstance(server, dict) else []
+    words = [word for one in fields for word in (one if isinstance(one, list) else [one])]
+    return " ".join(word for word in words if isinstance(word, str))
 
 
 def path_of(workspace: Workspace, place: str) -> Path:

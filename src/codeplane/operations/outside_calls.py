@@ -96,8 +96,7 @@ def request_of(workspace: Workspace, tool: ToolUse, cwd: str) -> OutsideRequest:
     base = _directory(workspace.root, os.path.join(cwd, tool.directory))  # noqa: PTH118 - text of an agent.
     named: dict[str, list[str]] = {"reads": [], "writes": [], "deletes": [], "foreign": [], "foreign_reads": []}
     for name, paths in (("reads", tool.reads), ("writes", tool.writes), ("deletes", tool.deletes)):
-        for text in paths:
-            place = _place(workspace.root, base, text)
+        for place in (one for text in paths for one in places_of(workspace.root, base, text)):
             if isinstance(place, RepoPath):
                 named[name].append(place.text)
             else:
@@ -221,6 +220,9 @@ def completed(
     if written.restored:
         restored = [printable_name(path) for path in written.restored]
         context.workspace.alarm("protected files changed", {"paths": restored}, context.session.label, context.call_id)
+    if written.has_git_settings:
+        context.warnings.append("the configuration of git (.git/config) was changed; it can make git run programs")
+        context.noted["git_settings_changed"] = True
     outside = _out_of_scope(context, [one.path for one in changes], request)
     overwritten = _overwritten(context, changes, tool, ending)
     tests = _tests(context, [one.path.text for one in changes], symbols)
@@ -309,27 +311,29 @@ def _preview(workspace: Workspace, request: OutsideRequest, tool: ToolUse) -> st
 
 def _directory(root: Path, cwd: str) -> Path:
     """Return the directory that an agent works in; the top of the tree when it says nothing that makes sense."""
-    if cwd.startswith("/"):
-        real, top = os.path.realpath(cwd), os.path.realpath(root)
-        if f"{real}/".startswith(f"{top}/") and Path(real).is_dir():
-            return root / os.path.relpath(real, top)
-    return root
+    real, top = os.path.realpath(cwd), os.path.realpath(root)
+    if not cwd.startswith("/") or not Path(real).is_dir():
+        return root
+    return root / os.path.relpath(real, top) if f"{real}/".startswith(f"{top}/") else Path(real)
 
 
-def place_of(root: Path, text: str) -> RepoPath | str:
-    """Return a path of the repository that is named from its top, or the absolute path of a place outside of it."""
-    return _place(root, root, text)
+def places_of(root: Path, base: Path, text: str) -> tuple[RepoPath | str, ...]:
+    """Return paths of the repository, or absolute paths of places outside of it, links resolved.
 
-
-def _place(root: Path, base: Path, text: str) -> RepoPath | str:
-    """Return a path of the repository, or the absolute path of a place outside of it, links resolved."""
+    `link/../name` means two files: programs take `..` out of the text, the system follows the link first.
+    """
     text = text.removeprefix("file://")
     if _DRIVE.match(text):
-        return text
+        return (text,)
     if "\\" in text and not os.path.lexists(base / text):
         text = text.replace("\\", "/")
     joined = os.path.join(base, os.path.expanduser(text) if text.startswith("~/") else text)  # noqa: PTH111, PTH118
-    parent, name = os.path.split(os.path.normpath(joined))
+    forms = (os.path.normpath(joined), joined if "/../" in joined else "")
+    return tuple(dict.fromkeys(_resolved(root, one) for one in forms if one and os.path.basename(one) != ".."))  # noqa: PTH119
+
+
+def _resolved(root: Path, text: str) -> RepoPath | str:
+    parent, name = os.path.split(text.rstrip("/") or "/")
     real, top = os.path.join(os.path.realpath(parent), name), os.path.realpath(root)  # noqa: PTH118 - text stays text.
     if real == top or not real.startswith(f"{top}/"):
         return real

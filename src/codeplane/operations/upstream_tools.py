@@ -23,7 +23,7 @@ from codeplane.operations.agent_events import ToolKind, ToolUse
 from codeplane.operations.catalog import OfferedTools
 from codeplane.operations.file_access import check_readable
 from codeplane.operations.operation import AnyOperation, CallContext, Example, Operation, Plan
-from codeplane.operations.outside_calls import OutsideRequest, OutsideResult, completed, place_of
+from codeplane.operations.outside_calls import OutsideRequest, OutsideResult, completed, places_of
 from codeplane.operations.upstream_names import PROMPTS, RESOURCES, SEPARATOR, tool_names
 from codeplane.operations.write_access import writable
 from codeplane.workspace.gateway_settings import UpstreamSettings
@@ -35,7 +35,7 @@ _MAX_DOCUMENT_BYTES: Final = 64_000
 _MAX_TOTAL_BYTES: Final = 4_000_000
 _MAX_NAME: Final = 200
 _MAX_DEPTH: Final = 40
-_MAX_STRINGS: Final = 2_000
+_MAX_STRINGS: Final = 20_000
 _LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 # What of a tool is pinned: everything that a model or a client acts on.
 _PINNED: Final = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
@@ -256,6 +256,7 @@ def _operation(
     is_read = is_listed or tool.state == "method"
     host = host_of(settings)
     is_local = not host or host in _LOCAL_HOSTS
+    directory = None if host else settings.cwd
     effect = EffectClass.READ if is_read else EffectClass.EXECUTE
     return Operation(
         name=tool.name,
@@ -264,7 +265,7 @@ def _operation(
         request_type=UpstreamRequest,
         result_type=UpstreamResult,
         effect=effect,
-        plan=lambda context, request: _plan(context, request, _Target(tool, call, host, is_local, is_read)),
+        plan=lambda context, request: _plan(context, request, _Target(tool, call, host, is_local, is_read, directory)),
         render=_text,
         complete=lambda context, result: _complete(context, result, use),
         snapshots=is_local and not is_read,
@@ -328,11 +329,14 @@ def _listed(tool: UpstreamTool, effect: EffectClass) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
+    """What a call is for; `directory` is where a program runs in the tree, None for what runs elsewhere."""
+
     tool: UpstreamTool
     call: CallsUpstream
     host: str
     is_local: bool
     is_read: bool
+    directory: str | None
 
 
 def _plan(context: CallContext, request: UpstreamRequest, target: _Target) -> Plan[UpstreamResult]:
@@ -345,7 +349,7 @@ def _plan(context: CallContext, request: UpstreamRequest, target: _Target) -> Pl
             hint=f"A person compares and accepts it: cpl gateway show {tool.server}, cpl gateway accept {tool.server}.",
             details={"upstream": tool.server, "tool": tool.name},
         )
-    named = _named_places(context.workspace, request.raw) if target.is_local else _Places()
+    named = _named_places(context.workspace, request.raw, target.directory) if target.is_local else _Places()
     for path in named.inside:
         _check_secret(context.workspace, path)
     effects = Effects(
@@ -374,33 +378,62 @@ class _Places:
     outside: tuple[str, ...] = ()
 
 
-def _named_places(workspace: Workspace, arguments: Mapping[str, Any]) -> _Places:
-    """Return the files of this machine that arguments name by absolute paths; relative ones may mean anything."""
+def _named_places(workspace: Workspace, arguments: Mapping[str, Any], directory: str | None) -> _Places:
+    """Return the files of this machine that arguments name by absolute paths.
+
+    Relative ones may mean anything; those count that are secrets, or files of git or CodePlane, where the program runs.
+    """
     inside: list[RepoPath] = []
     outside: list[str] = []
+    base = workspace.root if directory is None else workspace.root / directory
     for text in _strings(arguments):
-        if len(text) > 4_000 or "\0" in text or not text.startswith(("/", "~/", "file:///")):
+        if len(text) > 4_000 or "\0" in text:
             continue
-        place = place_of(workspace.root, text)
-        if isinstance(place, RepoPath):
-            inside.append(place)
-        elif os.path.isdir(os.path.dirname(place)) and place != os.path.realpath(workspace.root):  # noqa: PTH112, PTH120
-            outside.append(place)
+        if not text.startswith(_ABSOLUTE):
+            if directory is not None and os.path.lexists(base / text):
+                named = places_of(workspace.root, base, text)
+                inside += [one for one in named if isinstance(one, RepoPath) and _is_withheld(workspace, one)]
+            continue
+        for place in places_of(workspace.root, base, text.removeprefix("file://localhost")):
+            if isinstance(place, RepoPath):
+                inside.append(place)
+            elif os.path.isdir(os.path.dirname(place)) and place != os.path.realpath(workspace.root):  # noqa: PTH112, PTH120
+                outside.append(place)
     state = os.path.realpath(workspace.places.user.state)
     if any(f"{one}/".startswith(f"{state}/") for one in outside):
         raise CodePlaneError("PROTECTED_PATH", "The secrets of CodePlane are not read by tools.")
     return _Places(tuple(dict.fromkeys(inside)), tuple(dict.fromkeys(outside)))
 
 
+_ABSOLUTE: Final = ("/", "~/", "file:///", "file://localhost/")
+
+
+def _is_withheld(workspace: Workspace, path: RepoPath) -> bool:
+    if path.text.split("/")[0] in {".git", ".codeplane"}:
+        return True
+    try:
+        _check_secret(workspace, path)
+    except CodePlaneError:
+        return True
+    return False
+
+
 def _strings(value: Any) -> Iterable[str]:
+    """Yield every text of the arguments, names of fields included.
+
+    Raises:
+        CodePlaneError: INVALID_ARGUMENTS when there are too many to look at.
+    """
     stack, n_left = [value], _MAX_STRINGS
-    while stack and n_left:
+    while stack:
         one = stack.pop()
         if isinstance(one, str):
             n_left -= 1
+            if n_left < 0:
+                raise CodePlaneError("INVALID_ARGUMENTS", f"The arguments hold more than {_MAX_STRINGS} texts.")
             yield one
         elif isinstance(one, Mapping):
-            stack.extend(one.values())
+            stack.extend((*one.keys(), *one.values()))
         elif isinstance(one, list | tuple):
             stack.extend(one)
 

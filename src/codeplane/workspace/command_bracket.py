@@ -9,10 +9,12 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from codeplane.core.errors import CodePlaneError
+from codeplane.core.hashing import sha256_bytes
 from codeplane.core.paths import RepoPath
 from codeplane.core.printable import printable_name
 from codeplane.edit.editor import Editor
@@ -49,13 +51,15 @@ Stamp = tuple[int, int, int]
 class Mark:
     """Where a bracket began: HEAD, the length of its log, and the stamps of changed files that were not copied.
 
-    `is_anywhere` marks a call that may have changed any file.
+    `is_anywhere` marks a call that may have changed any file. `git_settings` is the digest of git's configuration,
+    which names programs that git runs.
     """
 
     head: str | None
     log_bytes: int
     uncopied: Mapping[str, Stamp]
     is_anywhere: bool
+    git_settings: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the form that is kept between two processes."""
@@ -64,13 +68,15 @@ class Mark:
             "log_bytes": self.log_bytes,
             "uncopied": {path: list(stamp) for path, stamp in self.uncopied.items()},
             "is_anywhere": self.is_anywhere,
+            "git_settings": self.git_settings,
         }
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> "Mark":
         """Return what was kept."""
         uncopied = {path: tuple(stamp) for path, stamp in kept["uncopied"].items()}
-        return cls(kept["head"], kept["log_bytes"], uncopied, kept["is_anywhere"])
+        settings = kept.get("git_settings", "")
+        return cls(kept["head"], kept["log_bytes"], uncopied, kept["is_anywhere"], settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +84,22 @@ class Written:
     """What a bracketed call did, beside the record of it.
 
     `traced` are the paths whose new content it wrote: not what git put there. `unrecorded` are changed files whose
-    former content is unknown. `restored` are protected files that were put back.
+    former content is unknown. `restored` are protected files that were put back. `has_git_settings` tells that git's
+    configuration is another one; it stays, because commands such as `git push -u` change it.
     """
 
     outcome: GitOutcome
     traced: tuple[str, ...] = ()
     unrecorded: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
+    has_git_settings: bool = False
 
 
 class CommandBracket:
     """The bracket of one call: begun before it, finished once after it, by this process or another.
 
-    `is_recorded` tells whether a call of ours, such as a person's, has left a file as it is.
+    `is_recorded` tells whether a call of ours, such as a person's, has left a file as it is. `written_meanwhile`
+    returns what other calls have left in the files that they named; while it is still there, such a file is theirs.
     """
 
     def __init__(
@@ -99,12 +108,14 @@ class CommandBracket:
         editor: Editor,
         call_id: str,
         is_recorded: Callable[[str, str], bool],
+        written_meanwhile: Callable[[], Mapping[str, str | None]],
         mark: Mark | None = None,
     ) -> None:
         self._repository = repository
         self._editor = editor
         self._call_id = call_id
         self._is_recorded = is_recorded
+        self._written_meanwhile = written_meanwhile
         self.mark = mark
         self._snapshot: Snapshot | None = None
         self._written: Written | None = None
@@ -135,7 +146,9 @@ class CommandBracket:
                     paths.append(RepoPath.known(path))
             paths += _protected_files(root)
         log = self._log()
-        self.mark = Mark(head_commit(self._repository), log.stat().st_size if log.exists() else 0, uncopied, has_hooks)
+        n_logged = log.stat().st_size if log.exists() else 0
+        settings = self._git_settings() if has_hooks else ""
+        self.mark = Mark(head_commit(self._repository), n_logged, uncopied, has_hooks, settings)
         self._snapshot = take_snapshot(self._editor, self._call_id, paths)
 
     def also_keep(self, _touched: Iterable[str]) -> None:
@@ -161,6 +174,11 @@ class CommandBracket:
         committed = self._committed(mark)
         restored = self._restore(snapshot, mark, frozenset(committed))
         written = {*dirty_paths(self._repository), *committed} if mark.is_anywhere else set()
+        theirs = self._theirs() if mark.is_anywhere else frozenset()
+        written -= theirs
+        snapshot = replace(
+            snapshot, images={path: one for path, one in snapshot.images.items() if path.text not in theirs}
+        )
         imaged = {path.text for path in snapshot.images}
         same = {path for path, stamp in mark.uncopied.items() if _stamp(root, path) == stamp}
         suspects = sorted(written - imaged - same)
@@ -182,7 +200,21 @@ class CommandBracket:
             if (not mark.is_anywhere or one.path.text in written) and not one.path.text.startswith(".orchestration/")
         )
         unrecorded = tuple(path for path in suspects if path in mark.uncopied)
-        return Written(outcome, traced, unrecorded, restored)
+        has_git_settings = mark.git_settings not in {"", self._git_settings()}
+        return Written(outcome, traced, unrecorded, restored, has_git_settings)
+
+    def _theirs(self) -> frozenset[str]:
+        """Return the files that are as other calls have left them since this one began."""
+        found = set()
+        for path, sha256 in self._written_meanwhile().items():
+            try:
+                look = self._editor.look(RepoPath.known(path))
+            except (CodePlaneError, OSError):
+                # A directory has taken its place.
+                continue
+            if sha256 == (look.image.sha256 if look is not None else None):
+                found.add(path)
+        return frozenset(found)
 
     def _restore(self, snapshot: Snapshot, mark: Mark, committed: frozenset[str]) -> tuple[str, ...]:
         """Put back protected files that the call changed or removed, and remove those that it added."""
@@ -243,6 +275,12 @@ class CommandBracket:
         oids = {path: line.split(" ")[0] for path, line in zip(wanted, lines, strict=False) if line.endswith(" blob")}
         blobs = read_blobs(root, oids.values(), _LARGEST)
         return {path: blobs[oid] for path, oid in oids.items() if oid in blobs}
+
+    def _git_settings(self) -> str:
+        try:
+            return sha256_bytes((self._repository.common_dir / "config").read_bytes())
+        except OSError:
+            return "none"
 
     def _log(self) -> Path:
         return self._repository.git_dir / "logs" / "HEAD"

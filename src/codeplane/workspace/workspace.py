@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -44,7 +44,7 @@ from codeplane.govern.sessions_memory import SessionsMemory
 from codeplane.govern.sources import PolicyPlaces, RuleSources
 from codeplane.govern.trace.files import TRACE_FILE
 from codeplane.govern.trace.ledger_records import keeps_trace
-from codeplane.govern.writers import last_writer
+from codeplane.govern.writers import last_writer, written_meanwhile
 from codeplane.index.ignore_rules import IGNORE_FILE, CompiledFiles, IgnoreRules, default_ignore_text, why_secret
 from codeplane.ledger.chain import SYSTEM_SESSION, EventChain, LedgerRow, NewEvent, open_ledger_database
 from codeplane.ledger.owners import Ownership
@@ -626,7 +626,8 @@ class Workspace:
         # As for the lease.
         from codeplane.workspace.command_bracket import CommandBracket  # noqa: PLC0415
 
-        return CommandBracket(self.repository, self.editor, call_id, self._is_recorded, mark)
+        meanwhile = partial(written_meanwhile, self.chain, call_id)
+        return CommandBracket(self.repository, self.editor, call_id, self._is_recorded, meanwhile, mark)
 
     def _is_recorded(self, path: str, sha256: str) -> bool:
         return last_writer(self.chain, self.editor.records, path, sha256) is not None

@@ -62,7 +62,8 @@ class Adapter:
 
     `server_and_tool` splits the name of an MCP tool, None for the agent's own. `reads` makes an event of ours from its
     JSON, `writes` its JSON from a decision. `hold_seconds` is how long its before-tool hook may wait for a person: less
-    than the time limit that `connect` writes. `gaps` are what the agent itself leaves open.
+    than the time limit that `connect` writes. `gaps` are what the agent itself leaves open. `starts_servers` says that
+    the process which runs its hooks is known to start its MCP servers, too.
     """
 
     agent: str
@@ -74,6 +75,7 @@ class Adapter:
     hold_seconds: float = 0.0
     known_version: str = ""
     gaps: tuple[str, ...] = ()
+    starts_servers: bool = False
 
 
 def kind_of(adapter: Adapter, name: str) -> EventKind:
@@ -176,9 +178,11 @@ def _essence(
 
 
 def _command(given: Mapping[str, Any], name: str) -> str:
-    """Return a command; of several that run one after the other, one script."""
-    value = found(given, name)
-    return "\n".join(one for one in value if isinstance(one, str)) if isinstance(value, list) else text(given, name)
+    """Return a command; of several that run one after the other, one script; nothing when one of them is no text."""
+    values = _every(given, (name,))
+    flat = [one for value in values for one in (value if isinstance(value, list) else [value])]
+    script = "\n".join(one for one in flat if isinstance(one, str))
+    return script if len(script) <= _MAX_TEXT and all(isinstance(one, str) for one in flat) else ""
 
 
 def _replacements(shape: Shape, given: Mapping[str, Any]) -> tuple[Replacement, ...]:
@@ -193,28 +197,43 @@ def _replacements(shape: Shape, given: Mapping[str, Any]) -> tuple[Replacement, 
 
 
 def _paths(given: Mapping[str, Any], names: Iterable[str]) -> tuple[str, ...]:
-    values = [value for name in names if (value := found(given, name)) is not None]
-    flat = [one for value in values for one in (value if isinstance(value, list) else [value])]
-    paths = [text(one, "path", "file_path") if isinstance(one, dict) else one for one in flat]
-    return tuple(dict.fromkeys(one for one in paths if isinstance(one, str) and one and "\0" not in one))
+    """Return what these fields name, in every spelling: which of two the agent takes is not known."""
+    flat = [one for value in _every(given, names) for one in (value if isinstance(value, list) else [value])]
+    nested = [_every(one, ("path", "file_path")) if isinstance(one, dict) else [one] for one in flat]
+    # Agents that take out zero bytes write the rest.
+    paths = [one.replace("\0", "") for values in nested for one in values if isinstance(one, str)]
+    return tuple(dict.fromkeys(filter(None, paths)))
 
 
-_PATCHED: Final = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+?)[ \t\r]*$", re.MULTILINE)
+def _every(document: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
+    spellings = dict.fromkeys(spelling for name in names for spelling in (name, _camel(name)))
+    return [document[one] for one in spellings if document.get(one) is not None]
+
+
+# Readers of patches pass over space before a line that names a file, and at its end; which space counts differs.
+_SPACE: Final = r"(?:[^\S\n]|\ufeff)*"
+_PATCHED: Final = re.compile(
+    rf"^{_SPACE}\*\*\* (Add File|Update File|Delete File|Move to):(.*?\S.*?){_SPACE}$", re.MULTILINE
+)
 
 
 def _paths_of_patch(patch: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the files that a patch writes and those that it removes; a moved file is removed at its old place."""
+    """Return the files that a patch writes and those that it removes; a moved file is removed at its old place.
+
+    A name that begins with space may mean two files: both are judged.
+    """
     writes: list[str] = []
     deletes: list[str] = []
     for found in _PATCHED.finditer(patch):
-        what, path = found[1], found[2]
+        what, name = found[1], found[2].removeprefix(" ")
+        paths = dict.fromkeys((name, name.strip().strip("\ufeff")))
         if what == "Delete File":
-            deletes.append(path)
+            deletes += paths
         elif what == "Move to" and writes:
             deletes.append(writes.pop())
-            writes.append(path)
+            writes += paths
         else:
-            writes.append(path)
+            writes += paths
     return tuple(dict.fromkeys(writes)), tuple(dict.fromkeys(deletes))
 
 

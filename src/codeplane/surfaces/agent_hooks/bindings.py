@@ -32,11 +32,13 @@ class Bindings:
     """Sessions of agents by connection and by call.
 
     Invariant: a call is bound only to a session whose hook told of it, or whose calls came over the same connection.
+    `is_used_over_http` says that there are clients whose process is not known.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._lock = threading.Lock()
+        self.is_used_over_http = False
         self._announced: list[_Announced] = []
         self._bound: OrderedDict[str, str] = OrderedDict()
 
@@ -60,7 +62,9 @@ class Bindings:
         what = _what(tool, arguments)
         with self._lock:
             fitting = [one for one in self._announced if one.call_id and one.call_id in told]
-            fitting = fitting or [one for one in self._announced if one.what == what]
+            # The same words of another agent are another call; only of some callers the process is known.
+            may_be = [one for one in self._announced if not (one.process and processes) or one.process in processes]
+            fitting = fitting or [one for one in may_be if one.what == what]
             near = [one for one in fitting if one.process and one.process in processes]
             sessions = {one.connection for one in near or fitting}
             if len(sessions) == 1:

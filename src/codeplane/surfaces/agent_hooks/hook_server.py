@@ -10,11 +10,11 @@ import anyio.to_thread
 
 from codeplane.core.errors import CodePlaneError
 from codeplane.core.logs import get_logger
-from codeplane.operations.agent_calls import answer_event, connection_of, is_waiting, with_upstream_tool
+from codeplane.operations.agent_calls import answer_event, as_foreign, connection_of, is_waiting, with_upstream_tool
 from codeplane.operations.agent_events import AgentDecision, AgentEvent, EventKind, Reply, ToolKind
 from codeplane.surfaces.agent_hooks.adapter import Adapter
-from codeplane.surfaces.agent_hooks.processes import agent_process
-from codeplane.surfaces.agent_hooks.translation import GATES, MAX_EVENT, read_event, refusal_of, render
+from codeplane.surfaces.agent_hooks.processes import agent_process, has_our_server
+from codeplane.surfaces.agent_hooks.translation import GATES, MAX_EVENT, claims_ours, read_event, refusal_of, render
 
 if TYPE_CHECKING:
     from codeplane.surfaces.server.host import ServerHost
@@ -40,6 +40,8 @@ class HookServer:
         self._host = host
         # Agents wait for hooks, so they do not queue behind long operations.
         self._limiter = anyio.CapacityLimiter(_AT_ONCE)
+        # Processes of agents that have started our server.
+        self._known: set[str] = set()
 
     async def serve(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pid: int
@@ -64,6 +66,8 @@ class HookServer:
         try:
             adapter, event = await self._in_thread(_read, sent)
             event = await self._in_thread(with_upstream_tool, self._host.door, event)
+            if not await self._in_thread(self._is_ours, adapter, event):
+                event = await self._in_thread(as_foreign, self._host.door, event)
             self._announce(event)
             decision = await self._in_thread(answer_event, self._host.door, event)
             decision = await self._waited(adapter, event, decision)
@@ -86,6 +90,15 @@ class HookServer:
                 break
             decision = later
         return decision
+
+    def _is_ours(self, adapter: Adapter, event: AgentEvent) -> bool:
+        """Tell whether a call goes to our server, as far as that can be known; over HTTP it cannot."""
+        if not claims_ours(adapter, event) or event.process in self._known or self._host.bindings.is_used_over_http:
+            return True
+        is_ours = has_our_server(event.process)
+        if is_ours:
+            self._known.add(event.process)
+        return is_ours
 
     def _announce(self, event: AgentEvent) -> None:
         if event.kind is EventKind.BEFORE_TOOL and event.tool is not None and event.tool.kind is ToolKind.OWN:

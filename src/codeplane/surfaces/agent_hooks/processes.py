@@ -1,6 +1,8 @@
-"""Which agent a process belongs to, told by the processes above it; where the system tells that in files."""
+"""Which agent a process belongs to, and whether it has started our server; where the system tells that in files."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +39,40 @@ def agent_process(pid: int) -> str:
     """Return the mark of the agent that started a process, an empty text where that is not known."""
     above = ancestors(pid)[1:]
     return next((one.mark for one in above if one.name not in _BETWEEN), "")
+
+
+def has_our_server(mark: str) -> bool:
+    """Tell whether our MCP server runs below a process; true where the system does not tell of processes at all."""
+    pids = [int(one.name) for one in Path("/proc").glob("[0-9]*")]
+    found = {one.pid: one for pid in pids if (one := _read(pid)) is not None}
+    root = next((one for one in found.values() if one.mark == mark), None)
+    if root is None:
+        return True
+    children: dict[int, list[int]] = {}
+    for one in found.values():
+        children.setdefault(one.parent, []).append(one.pid)
+    waiting = [root.pid]
+    while waiting:
+        pid = waiting.pop()
+        if _is_our_server(_words(pid)):
+            return True
+        waiting += children.get(pid, ())
+    return False
+
+
+def _is_our_server(words: Sequence[str]) -> bool:
+    """Tell whether a program is our server, in the forms of `cpl connect` and of people: `cpl mcp`."""
+    is_bridge = any(one.endswith("codeplane/surfaces/bridge.py") for one in words)
+    return is_bridge or any(
+        two == "mcp" and one.rpartition("/")[2] in {"cpl", "codeplane"} for one, two in pairwise(words)
+    )
+
+
+def _words(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return []
 
 
 def _read(pid: int) -> Process | None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from codeplane.core.errors import CodePlaneError, ErrorReport
 from codeplane.operations.agent_calls import may_change
-from codeplane.operations.agent_events import NO_OPINION, AgentDecision, AgentEvent, EventKind, Reply
+from codeplane.operations.agent_events import NO_OPINION, AgentDecision, AgentEvent, EventKind, Reply, ToolKind
 from codeplane.operations.command_risk import only_reads
 from codeplane.surfaces.agent_hooks.adapter import Adapter, HookAnswer
 from codeplane.surfaces.agent_hooks.agents.catalog import ADAPTERS, speaker_of
@@ -37,6 +37,12 @@ def read_event(agent: str, name: str, payload: bytes, process: str = "") -> tupl
     # One settings file fires in several agents: the JSON tells which.
     adapter = speaker_of(adapter, document)
     return adapter, replace(adapter.reads(adapter, name, document), raw_input=_raw_input(document), process=process)
+
+
+def claims_ours(adapter: Adapter, event: AgentEvent) -> bool:
+    """Tell whether an event asks for a tool of a server with our name, of an agent whose servers are its children."""
+    is_own = event.tool is not None and event.tool.kind is ToolKind.OWN
+    return is_own and event.kind in GATES and adapter.starts_servers and bool(event.process)
 
 
 def render(adapter: Adapter, event: AgentEvent, decision: AgentDecision) -> tuple[int, bytes, bytes]:

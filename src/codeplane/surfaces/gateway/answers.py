@@ -27,15 +27,17 @@ def _checked(server: str, result: Mapping[str, Any], clean: Callable[[str], str]
     if not isinstance(content, list) or not all(isinstance(one, dict) and "type" in one for one in content):
         raise CodePlaneError("UPSTREAM_FAILED", f"The MCP server {server} sent an answer without content.")
     structured = result.get("structuredContent")
-    structured = structured if isinstance(structured, dict) else None
+    structured = cleaned(structured, clean) if isinstance(structured, dict) else None
+    # Before anything is cut: half of a secret would not be known for one.
+    content = [cleaned(one, clean) for one in content]
     size = len(json.dumps([content, structured], ensure_ascii=False).encode("utf-8", "replace"))
     notes: tuple[str, ...] = ()
     if size > max_bytes:
         content, structured = _cut(content, max_bytes), None
         notes = (f"the answer of {server} had {size} bytes; it was cut to {max_bytes}",)
     return UpstreamAnswer(
-        [cleaned(one, clean) for one in content],
-        cleaned(structured, clean) if structured is not None else None,
+        content,
+        structured,
         result.get("isError") is True,
         notes,
     )

@@ -27,7 +27,8 @@ from codeplane.core.logs import fields, get_logger
 from codeplane.core.version import VERSION
 from codeplane.operations.upstream_tools import MAX_TOOLS, read_documents
 from codeplane.surfaces.gateway.answers import cleaned
-from codeplane.surfaces.gateway.lines import Program, program_streams
+from codeplane.surfaces.gateway.bounded_http import bounded_client
+from codeplane.surfaces.gateway.lines import MAX_LAST_WORDS, MAX_LINE_BYTES, Program, program_streams
 from codeplane.surfaces.gateway.resolution import ResolvedUpstream
 from codeplane.workspace.gateway_settings import GatewaySettings, UpstreamSettings
 
@@ -187,7 +188,8 @@ class Connection:
                 finally:
                     self._dispatcher = None
                     if program is not None:
-                        self.last_words = self._clean(program.last_words)
+                        # Cut after secrets were taken out: half of one would not be known.
+                        self.last_words = self._clean(program.last_words)[-MAX_LAST_WORDS:]
 
     async def _stay(
         self, session: ClientSession, dispatcher: "JSONRPCDispatcher[Any]", program: Program | None
@@ -235,13 +237,16 @@ class Connection:
             async with program_streams(upstream) as (reader, writer, program):
                 yield reader, writer, program
         elif self.settings.kind == "sse":
-            async with sse_client(upstream.url, headers=dict(upstream.headers)) as (reader, writer):
-                yield reader, writer, None
+            async with sse_client(upstream.url, dict(upstream.headers), httpx_client_factory=_sse_client) as streams:
+                yield *streams, None
         else:
             patience = httpx2.Timeout(_HTTP_SECONDS, read=self.limits.call_timeout_sec)
             async with (
-                httpx2.AsyncClient(headers=dict(upstream.headers), timeout=patience) as client,
-                streamable_http_client(upstream.url, http_client=client) as (reader, writer),
+                bounded_client(upstream.headers, patience, MAX_LINE_BYTES) as client,
+                streamable_http_client(upstream.url, http_client=client, max_sse_event_size=MAX_LINE_BYTES) as (
+                    reader,
+                    writer,
+                ),
             ):
                 yield reader, writer, None
 
@@ -344,6 +349,13 @@ def _progress_to(tell: Tell, clean: Callable[[str], str]) -> ProgressFnT:
         tell(lambda waiting: waiting.report_progress(progress, total, told))
 
     return report
+
+
+def _sse_client(
+    headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
+) -> httpx2.AsyncClient:
+    del auth
+    return bounded_client(headers or {}, timeout or httpx2.Timeout(_HTTP_SECONDS), MAX_LINE_BYTES)
 
 
 def _objects(items: Sequence[Any]) -> list[Mapping[str, Any]]:

@@ -18,7 +18,7 @@ from codeplane.surfaces.gateway.resolution import ResolvedUpstream
 
 MAX_LINE_BYTES: Final = 8 * 1024 * 1024
 _CHUNK: Final = 64 * 1024
-_STDERR_BYTES: Final = 4_000
+MAX_LAST_WORDS: Final = 4_000
 _GRACE_SECONDS: Final = 1.0
 _TOO_LONG: Final = f"The answer has more than {MAX_LINE_BYTES} bytes."
 _ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,15})')
@@ -41,8 +41,8 @@ class Program:
 
     @property
     def last_words(self) -> str:
-        """Return the end of what it wrote to standard error."""
-        return b"".join(self._stderr)[-_STDERR_BYTES:].decode("utf-8", "replace")
+        """Return the end of what it wrote to standard error, and a part of what was before it."""
+        return b"".join(self._stderr).decode("utf-8", "replace")
 
     @property
     def how_it_ended(self) -> str:
@@ -88,7 +88,7 @@ class Program:
         while stream is not None and (chunk := await stream.read(_CHUNK)):
             self._stderr.append(chunk)
             self._stderr_size += len(chunk)
-            while self._stderr_size - len(self._stderr[0]) > _STDERR_BYTES:
+            while self._stderr_size - len(self._stderr[0]) > MAX_LAST_WORDS:
                 self._stderr_size -= len(self._stderr.popleft())
 
     async def write_input(self, from_session: MemoryObjectReceiveStream[SessionMessage]) -> None:

@@ -104,6 +104,7 @@ class HttpSide:
 
     async def handle_mcp(self, scope: Scope, receive: Receive, send: Send, profile_name: str) -> None:
         """Pass an HTTP request on to the profile it asks for."""
+        self._host.bindings.is_used_over_http = True
         manager = await self._manager(profile_name or self._host.workspace.settings.mcp.profile)
         await manager.handle_request(scope, receive, send)
 

@@ -80,4 +80,5 @@ CLAUDE: Final = Adapter(
     writes=_writes,
     hold_seconds=570.0,
     known_version="2.1.327",
+    starts_servers=True,
 )

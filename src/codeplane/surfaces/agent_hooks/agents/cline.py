@@ -44,7 +44,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "fetch_web_content": Shape(ToolKind.NETWORK),
     "new_rule": Shape(ToolKind.WRITE, paths=("path",), content="content"),
     "read_file": Shape(ToolKind.READ, paths=("path",)),
-    "read_files": Shape(ToolKind.READ, paths=("files",)),
+    "read_files": Shape(ToolKind.READ, paths=("files", "file_paths", "paths", "path", "file_path")),
     "replace_in_file": Shape(ToolKind.WRITE, paths=("path",)),
     "run_commands": Shape(ToolKind.COMMAND, command="commands"),
     "web_fetch": Shape(ToolKind.NETWORK, urls=("url",)),
@@ -60,6 +60,9 @@ def _reads(adapter: Adapter, name: str, document: Mapping[str, Any]) -> AgentEve
     real = mapping(document, "tool_call") or mapping(document, "tool_result")
     tool_name = text(real, "name") or text(about, "tool_name")
     given = mapping(real, "input") or mapping(about, "parameters")
+    if tool_name == "read_files" and isinstance(real.get("input"), list | str):
+        # The list of files may also be the whole input.
+        given = {"files": real["input"]}
     server_and_tool = None
     if tool_name == "use_mcp_tool":
         server_and_tool = (text(given, "server_name"), text(given, "tool_name"))

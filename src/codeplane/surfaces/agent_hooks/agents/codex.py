@@ -48,4 +48,5 @@ CODEX: Final = Adapter(
     writes=partial(answer_in_claudes_form, rewriting={"permissionDecision": "allow"}),
     hold_seconds=570.0,
     known_version="0.169.0",
+    starts_servers=True,
 )

@@ -117,4 +117,5 @@ COPILOT: Final = Adapter(
     writes=_writes,
     hold_seconds=570.0,
     known_version="1.0.102",
+    starts_servers=True,
 )

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from codeplane.operations.agent_events import AgentDecision, AgentEvent, EventKind, Reply, ToolKind
@@ -57,7 +58,17 @@ def _server_and_tool(name: str) -> tuple[str, str] | None:
 def _reads(adapter: Adapter, name: str, document: Mapping[str, Any]) -> AgentEvent:
     context = mapping(document, "mcp_context")
     server, tool = text(context, "server_name"), text(context, "tool_name")
-    return event_from(adapter, name, document, (server, tool) if server and tool else None)
+    event = event_from(adapter, name, document, (server, tool) if server and tool else None)
+    if event.tool is None:
+        return event
+    use = event.tool
+    return replace(event, tool=replace(use, reads=_without_at(use.reads), writes=_without_at(use.writes)))
+
+
+def _without_at(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Add what `@name` means where there is no such file: the agent takes it for a mention of `name`."""
+    mentioned = (one[1:].lstrip("/\\") for one in paths if one.startswith("@"))
+    return tuple(dict.fromkeys((*paths, *filter(None, mentioned))))
 
 
 def _writes(event: AgentEvent, decision: AgentDecision) -> HookAnswer:
@@ -87,4 +98,5 @@ GEMINI: Final = Adapter(
     writes=_writes,
     hold_seconds=570.0,
     known_version="0.61.0",
+    starts_servers=True,
 )

@@ -90,4 +90,5 @@ OPENCODE: Final = Adapter(
     writes=_writes,
     hold_seconds=3600.0,
     known_version="1.18.33",
+    starts_servers=True,
 )
