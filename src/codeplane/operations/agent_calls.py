@@ -19,6 +19,7 @@ from codeplane.ledger.effects import EffectClass
 from codeplane.ledger.policy import Decision, Verdict
 from codeplane.operations.agent_context import AgentContextRequest, call_lines, prompt_request, told_at
 from codeplane.operations.agent_events import (
+    CANARY_SESSION,
     NO_OPINION,
     AgentDecision,
     AgentEvent,
@@ -114,11 +115,12 @@ def caller_of(door: Door, event: AgentEvent) -> Caller:
     """Return the caller behind an event; a sub-agent is one of its own."""
     facts = _book(door.workspace).facts(connection_of(event, is_parent=True))
     version = event.version or facts.get("version", "")
+    name = f"{event.agent}/{version}" if version else event.agent
     return Caller(
         CallerKind.AGENT,
         HOOK_SURFACE,
         connection_of(event),
-        f"{event.agent}/{version}" if version else event.agent,
+        f"cpl doctor as {event.agent}" if event.session == CANARY_SESSION else name,
         is_lasting=True,
         model=event.model or facts.get("model", ""),
     )

@@ -159,3 +159,5 @@ class AgentDecision:
 
 
 NO_OPINION = AgentDecision()
+# The session in whose name `cpl doctor` tries a gate.
+CANARY_SESSION = "codeplane-doctor"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-_SESSION: Final = "codeplane-doctor"
+from codeplane.operations.agent_events import CANARY_SESSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def _gemini(root: str, forbidden: str) -> Sample:
 
 
 def _copilot(root: str, forbidden: str) -> Sample:
-    base = {"sessionId": _SESSION, "timestamp": 0, "cwd": root}
+    base = {"sessionId": CANARY_SESSION, "timestamp": 0, "cwd": root}
     write = {**base, "toolName": "create", "toolArgs": {"path": f"{root}/{forbidden}", "file_text": "canary"}}
     read = {**base, "toolName": "view", "toolArgs": {"path": f"{root}/README.md"}}
     return Sample("preToolUse", write, read, lambda code, out: code != 0 or _says(out, "permissionDecision") == "deny")
@@ -54,7 +54,7 @@ def _copilot(root: str, forbidden: str) -> Sample:
 
 def _cursor(root: str, forbidden: str) -> Sample:
     base = {
-        "conversation_id": _SESSION,
+        "conversation_id": CANARY_SESSION,
         "hook_event_name": "preToolUse",
         "cursor_version": "",
         "workspace_roots": [root],
@@ -72,7 +72,7 @@ def _vscode(root: str, forbidden: str) -> Sample:
 
 
 def _cline(root: str, forbidden: str) -> Sample:
-    base = {"clineVersion": "", "taskId": _SESSION, "workspaceRoots": [root]}
+    base = {"clineVersion": "", "taskId": CANARY_SESSION, "workspaceRoots": [root]}
     write = {"id": "1", "name": "editor", "input": {"path": f"{root}/{forbidden}", "new_text": "canary"}}
     read = {"id": "2", "name": "read_files", "input": {"files": [{"path": f"{root}/README.md"}]}}
     documents = [{**base, "tool_call": one} for one in (write, read)]
@@ -82,7 +82,7 @@ def _cline(root: str, forbidden: str) -> Sample:
 def _opencode(root: str, forbidden: str) -> Sample:
     base = {"directory": root, "parent": ""}
     documents = [
-        {**base, "input": {"tool": tool, "sessionID": _SESSION, "callID": tool}, "output": {"args": given}}
+        {**base, "input": {"tool": tool, "sessionID": CANARY_SESSION, "callID": tool}, "output": {"args": given}}
         for tool, given in (
             ("write", {"filePath": f"{root}/{forbidden}", "content": "canary"}),
             ("read", {"filePath": f"{root}/README.md"}),
@@ -94,7 +94,7 @@ def _opencode(root: str, forbidden: str) -> Sample:
 def _like_claude(
     event: str, root: str, write: tuple[str, Mapping[str, Any]], read: tuple[str, Mapping[str, Any]]
 ) -> Sample:
-    base = {"session_id": _SESSION, "cwd": root, "hook_event_name": event}
+    base = {"session_id": CANARY_SESSION, "cwd": root, "hook_event_name": event}
     documents = [{**base, "tool_name": tool, "tool_input": dict(given)} for tool, given in (write, read)]
     return Sample(event, documents[0], documents[1], lambda code, _out: code == 2)
 
