@@ -363,6 +363,7 @@ def test_a_call_is_announced_with_its_outcome(toy_door: Door, clock: ManualClock
         "error": None,
         "at_ms": clock.now_ms(),
         "budget": "mutations",
+        "is_look": False,
         "is_no_op": False,
         "non_progress": False,
     }

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
+from support.effort import spread
 from support.toolchains import AXE, axe, chromium
 from surfaces.dashboard.support_demo import Demo, running_demo
 from surfaces.dashboard.test_browser import OPTIONS
@@ -95,7 +96,7 @@ def test_every_page_can_be_read_without_javascript(browser: Browser, demo: Demo)
 
 if AXE.is_there:
 
-    @pytest.mark.parametrize(("width", "scheme"), FORMS)
+    @pytest.mark.parametrize(("width", "scheme"), spread(FORMS, 1))
     def test_no_page_has_a_serious_fault_of_accessibility(
         browser: Browser, demo: Demo, width: int, scheme: str
     ) -> None:
