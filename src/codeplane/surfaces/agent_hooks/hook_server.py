@@ -64,10 +64,7 @@ class HookServer:
 
     async def _answered(self, sent: _Sent) -> tuple[int, bytes, bytes]:
         try:
-            adapter, event = await self._in_thread(_read, sent)
-            event = await self._in_thread(with_upstream_tool, self._host.door, event)
-            if not await self._in_thread(self._is_ours, adapter, event):
-                event = await self._in_thread(as_foreign, self._host.door, event)
+            adapter, event = await self._in_thread(self._understood, sent)
             self._announce(event)
             decision = await self._in_thread(answer_event, self._host.door, event)
             decision = await self._waited(adapter, event, decision)
@@ -90,6 +87,12 @@ class HookServer:
                 break
             decision = later
         return decision
+
+    def _understood(self, sent: _Sent) -> tuple[Adapter, AgentEvent]:
+        """Return whose event it is, and the event with its tool as it is known here."""
+        adapter, event = _read(sent)
+        event = with_upstream_tool(self._host.door, event)
+        return adapter, event if self._is_ours(adapter, event) else as_foreign(self._host.door, event)
 
     def _is_ours(self, adapter: Adapter, event: AgentEvent) -> bool:
         """Tell whether a call goes to our server, as far as that can be known; over HTTP it cannot."""
