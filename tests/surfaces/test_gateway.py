@@ -28,6 +28,8 @@ from surfaces.support_processes import (
 )
 from surfaces.support_sdk import TRANSPORTS, call, sdk_client, text_in, with_client
 
+pytestmark = pytest.mark.slow
+
 SECRET = "tok-4711-nobody-may-see"
 # The tools that the tests of behaviour may call without a person.
 POLICY = """

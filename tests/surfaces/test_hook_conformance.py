@@ -43,6 +43,8 @@ from surfaces.support_processes import (
     up,
 )
 
+pytestmark = pytest.mark.slow
+
 POLICY = """\
 version: 1
 rewrites: [{begins: npm install, becomes: ls}]

@@ -20,6 +20,8 @@ from support.doors import call, open_test_workspace, person
 from support.governed import FILES, write_intents
 from support.repositories import make_repository
 
+pytestmark = pytest.mark.slow
+
 DELETION = {"edits": [{"path": "src/json/old.py", "action": "delete"}]}
 
 
